@@ -99,8 +99,8 @@ func TestReferences(t *testing.T) {
 	if err != nil || packages == 0 {
 		t.Fatalf("%d packages of cmd/triad, %v", packages, err)
 	}
-	t.Logf("cmd/triad: %d packages, %d lines, %d pairs of files of a package refer to each other, %d of them "+
-		"in cycles", packages, lines, all.pairs, all.cyclic)
+	t.Logf("cmd/triad: %d packages, %d lines, %d pairs of files of a package refer to each other, %d of "+
+		"them in cycles", packages, lines, all.pairs, all.cyclic)
 }
 
 // references are those between the files of a package, to its functions, types, variables, constants and
@@ -120,8 +120,8 @@ func (r references) String() string {
 			most, name = r.methods[of], of
 		}
 	}
-	return fmt.Sprintf("%d files, %d lines, %d pairs of files refer to each other, %d of them in cycles; most "+
-		"methods: %d of %q", len(r.files), r.lines, r.pairs, r.cyclic, most, name)
+	return fmt.Sprintf("%d files, %d lines, %d pairs of files refer to each other, %d of them in cycles; "+
+		"most methods: %d of %q", len(r.files), r.lines, r.pairs, r.cyclic, most, name)
 }
 
 // reaches reports whether a file refers to another, directly or through others.

@@ -80,7 +80,8 @@ func TestPagesNameFilesThatExist(t *testing.T) {
 			}
 		}
 	}
-	got := missingFiles("`run/plan.go` and `gone.go`, `plan.go:12`, `OP.cu`", []string{"internal/run/plan.go"})
+	const small = "`run/plan.go` and `gone.go`, `plan.go:12`, `OP.cu`"
+	got := missingFiles(small, []string{"internal/run/plan.go"})
 	if !slices.Equal(got, []string{"gone.go"}) {
 		t.Errorf("of a small page %q are missing", got)
 	}

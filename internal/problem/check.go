@@ -79,8 +79,8 @@ func (c *Check) Sentence(ours Ours) string {
 		return fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s%s", c.How, c.Trial, c.what(),
 			agreed(ours, "; so does triad"))
 	}
-	sentence := fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s; triad accepts it", c.How, c.Trial,
-		c.what())
+	sentence := fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s; triad accepts it", c.How,
+		c.Trial, c.what())
 	switch {
 	case c.Element == nil || c.Element.Truth == "":
 		return sentence + ", and compares its values alone"

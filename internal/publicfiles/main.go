@@ -22,7 +22,7 @@ func main() {
 	folder := flag.String("folder", "", "the folder of the repositories, each as OWNER+NAME")
 	batch := flag.String("batch", "", "the batch to ask about; empty: every file that is there")
 	program := flag.String("triad", "build/triad", "the program")
-	logs := flag.String("logs", "build/public", "a folder for the output of triad about each file, and its database")
+	logs := flag.String("logs", "build/public", "a folder for triad's output on each file, and its database")
 	limit := flag.Duration("limit", 100*time.Second, "how long a file may take")
 	again := flag.Bool("flags", false, "ask about the files that have flags in the manifest, with these")
 	write := flag.Bool("write", false, "put what was given into the manifest")

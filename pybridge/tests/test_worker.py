@@ -108,7 +108,8 @@ class Checksums(unittest.TestCase):
                                      zlib.crc32(source))
                     self.assertEqual(bytes(content.tolist()), source)
                     self.assertEqual(parallel_copies.checksum(content), zlib.crc32(source))
-                    self.assertEqual(parallel_copies.copy_out(memoryview(target), content), zlib.crc32(source))
+                    self.assertEqual(parallel_copies.copy_out(memoryview(target), content),
+                                     zlib.crc32(source))
                     self.assertEqual(bytes(target), source)
 
 
