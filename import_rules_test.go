@@ -431,6 +431,38 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// sharedByVerbs are the packages of cmd/triad that verbs may import.
+var sharedByVerbs = []string{"triad/cmd/triad/flags", "triad/cmd/triad/arguments"}
+
+// verbsOfOthers lists the verbs that import another verb.
+func verbsOfOthers(all map[string][]string) []string {
+	var found []string
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		for _, imported := range all[dir] {
+			if strings.HasPrefix(dir, "cmd/triad/") && strings.HasPrefix(imported, "triad/cmd/") &&
+				!slices.Contains(sharedByVerbs, imported) {
+				found = append(found, dir+" imports "+imported+": no verb reaches another's state; "+
+					"cmd/triad/root.go passes what it needs")
+			}
+		}
+	}
+	return found
+}
+
+// No verb imports another one.
+func TestVerbsDoNotImportVerbs(t *testing.T) {
+	for _, how := range verbsOfOthers(imports(t)) {
+		t.Error(how)
+	}
+	found := verbsOfOthers(map[string][]string{
+		"cmd/triad":       {"triad/cmd/triad/check"},
+		"cmd/triad/watch": {"triad/cmd/triad/flags", "triad/cmd/triad/compare"},
+	})
+	if len(found) != 1 || !strings.HasPrefix(found[0], "cmd/triad/watch imports triad/cmd/triad/compare: ") {
+		t.Errorf("of a verb that imports another: %q", found)
+	}
+}
+
 // A package that breaks a rule is detected.
 func TestImportRulesBite(t *testing.T) {
 	if !coveredBy(rules[0].never, "triad/internal/tensor") || coveredBy(rules[0].never, "fmt") {

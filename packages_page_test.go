@@ -47,6 +47,46 @@ func patternOf(dir string, operators []string) string {
 	return dir
 }
 
+// pagesForMaintainers name files of the repository; other pages also name files of users.
+var pagesForMaintainers = []string{
+	"architecture", "decisions", "glossary", "gpu", "json", "judge", "judge-proofs", "performance",
+	"testing", "writing-an-op",
+}
+
+// namedFile matches a file in a page; NAME and OP stand for others.
+var namedFile = regexp.MustCompile("`([a-z0-9_./-]+\\.(?:go|py|cc|cuh|cu|h|toml|sql|sh|md|txt))\\b")
+
+// missingFiles returns the files that a page names and that are not among files, whose paths end so.
+func missingFiles(page string, files []string) []string {
+	var missing []string
+	for _, found := range namedFile.FindAllStringSubmatch(page, -1) {
+		if !slices.ContainsFunc(files, func(file string) bool {
+			return strings.HasSuffix("/"+file, "/"+found[1])
+		}) {
+			missing = append(missing, found[1])
+		}
+	}
+	return missing
+}
+
+// The pages for maintainers name no file that is gone.
+func TestPagesNameFilesThatExist(t *testing.T) {
+	files := sourceFiles(t, ".go", ".py", ".cc", ".cuh", ".cu", ".h", ".toml", ".sql", ".sh", ".md", ".txt")
+	for _, name := range pagesForMaintainers {
+		page := "docs/" + name + ".md"
+		for _, file := range missingFiles(read(t, page), files) {
+			if _, err := os.Stat(file); err != nil { // sourceFiles leaves out testdata
+				t.Errorf("%s names %s, which is no file of the repository", page, file)
+			}
+		}
+	}
+	const small = "`run/plan.go` and `gone.go`, `plan.go:12`, `OP.cu`"
+	got := missingFiles(small, []string{"internal/run/plan.go"})
+	if !slices.Equal(got, []string{"gone.go"}) {
+		t.Errorf("of a small page %q are missing", got)
+	}
+}
+
 // docs/architecture.md names every package, once, and no other.
 func TestEveryPackageIsNamed(t *testing.T) {
 	page, err := os.ReadFile("docs/architecture.md")

@@ -16,8 +16,8 @@ func (s *Store) CopyTo(ctx context.Context, path string, f Filter) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			for _, beside := range []string{"", "-wal", "-shm", livenessSuffix} {
-				err = errors.Join(err, ignoreMissing(os.Remove(path+beside)))
+			for _, suffix := range []string{"", "-wal", "-shm", livenessSuffix} {
+				err = errors.Join(err, ignoreMissing(os.Remove(path+suffix)))
 			}
 		}
 	}()

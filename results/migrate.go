@@ -108,8 +108,8 @@ func removeOldCopies(path string) error {
 		return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(b, a))
 	})
 	for _, name := range names[min(keptCopies, len(names)):] {
-		for _, beside := range []string{"", "-wal", "-shm", livenessSuffix} {
-			err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(filepath.Dir(path), name+beside))))
+		for _, suffix := range []string{"", "-wal", "-shm", livenessSuffix} {
+			err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(filepath.Dir(path), name+suffix))))
 		}
 	}
 	return err

@@ -93,3 +93,21 @@ func TestADatabaseOfTheReleaseIsReadWithoutLoss(t *testing.T) {
 		t.Errorf("the oldest run is %+v", r)
 	}
 }
+
+// TestAReleaseIsMergedWithoutLoss: an export of the previous release as a database (results export --format
+// db) merges into one of this schema with every record and session.
+func TestAReleaseIsMergedWithoutLoss(t *testing.T) {
+	path, other := filepath.Join(t.TempDir(), "r.db"), filepath.Join(t.TempDir(), "other.db")
+	ofRelease(t, other, "release_0_1_0")
+	s := openTest(t, path, Options{})
+	m, err := s.Merge(ctx, other)
+	if err != nil || m.Runs != 3 || m.SessionsThere+m.RunsThere+m.Running != 0 {
+		t.Fatalf("merged %+v, %v", m, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := contents(t, path), contents(t, other); got != want {
+		t.Errorf("merged:\n%s\nwant\n%s", got, want)
+	}
+}

@@ -27,7 +27,7 @@ import (
 // onFakeGPU makes triad see the fake GPU.
 func onFakeGPU(a *app, folder string) {
 	a.DriverHere = func() bool { return true }
-	a.Beside = func() string { return folder }
+	a.OwnFolder = func() string { return folder }
 	a.Passed = append(a.Passed, fakeFolder, fakeMemory, fakeFree, fakeDoes, "GOCOVERDIR")
 	a.Rest = func(context.Context, time.Duration) {}
 	a.Telemetry = func(string, string) machine.Card {

@@ -33,7 +33,7 @@ func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *
 	said := &bytes.Buffer{}
 	a := newApp(strings.NewReader(""), said, said)
 	a.DriverHere = func() bool { return true }
-	a.Beside = func() string { return folder }
+	a.OwnFolder = func() string { return folder }
 	a.Getenv = func(name string) string {
 		if name == "HOME" {
 			return folder

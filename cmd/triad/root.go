@@ -18,6 +18,7 @@ import (
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/flags"
 	"triad/cmd/triad/gradcheck"
+	"triad/cmd/triad/importproblems"
 	"triad/cmd/triad/judge"
 	"triad/cmd/triad/learn"
 	"triad/cmd/triad/newop"
@@ -75,7 +76,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	code, err := session.Command(a.Guarded(func() error { return root.ExecuteContext(ctx) }), begun,
 		ctx.Err() != nil)
 	if e := panics.In(err); e != nil {
-		a.TellInternal(e)
+		a.PrintInternal(e)
 	} else if err != nil && err.Error() != "" {
 		fmt.Fprintf(a.Err, "triad: %v\n", err)
 		if code == session.ExitUsage && strings.HasPrefix(err.Error(), "unknown ") &&
@@ -140,8 +141,8 @@ interpreter.
 		doctor.New(a.Workers, nil),
 		compared.Command(nil), check.New(a.Workers, nil), gradcheck.New(a.Setup, compared.Judge),
 		watch.New(a.Setup, compared.Judge),
-		newop.New(a.Console, nil), a.importCommand(), part.New(a.Setup, a.root), bench.New(a.Setup,
-			compared.PrintCompare, nil),
+		newop.New(a.Console, nil), importproblems.New(a.Workers, nil), part.New(a.Setup, a.root),
+		bench.New(a.Setup, compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil), judge.New(a.Setup, nil),
 		learn.New(learn.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}),

@@ -69,19 +69,19 @@ func (b *Builder) parts(set *SourceSet, files map[string][]byte, flags []string)
 	if !ok {
 		return []part{watched}, nil
 	}
-	beside := part{
+	synchronous := part{
 		output + "_synchronous.so",
 		[]string{unit + "_synchronous.cc"},
 		slices.Concat(flags, synchronousFlags, home),
 	}
-	for at, text := range map[string][]byte{watched.units[0]: marked, beside.units[0]: others} {
+	for at, text := range map[string][]byte{watched.units[0]: marked, synchronous.units[0]: others} {
 		result, err := rewrite.Source(set.Name, text)
 		if err != nil {
 			return nil, fmt.Errorf("divide %s: %w", set.Name, err) // the whole file could be rewritten
 		}
 		files[at] = result.Text
 	}
-	return []part{watched, beside}, nil
+	return []part{watched, synchronous}, nil
 }
 
 // compileParts compiles the libraries of a build in parallel. The error of one that does not compile is a

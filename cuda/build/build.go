@@ -29,7 +29,7 @@ type Builder struct {
 // independent of the compiler.
 type Library struct {
 	Path   string
-	Beside string // the second library of a file that has two; "" else
+	Second string // the second library of a file that has two; "" else
 	Source string
 	Facts  backend.BuildFacts
 }
@@ -232,7 +232,7 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 	}
 	library := Library{Path: filepath.Join(folder, parts[0].output), Source: source, Facts: facts}
 	if len(parts) > 1 {
-		library.Beside = filepath.Join(folder, parts[1].output)
+		library.Second = filepath.Join(folder, parts[1].output)
 	}
 	return library, nil
 }

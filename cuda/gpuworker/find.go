@@ -19,9 +19,9 @@ import (
 
 // Places holds the folders in which the worker is looked for.
 type Places struct {
-	Beside string // the folder of the driver's own binary
-	Cache  string // the folder of workers built on demand
-	Dir    string // the working directory: inside triad's module the worker can be built
+	OwnFolder string // the folder of the driver's own binary
+	Cache     string // the folder of workers built on demand
+	Dir       string // the working directory: inside triad's module the worker can be built
 	// Headers returns the folder with the toolkit's cuda.h, which only a build needs; it may fetch it.
 	Headers func(ctx context.Context) (string, error)
 	Log     io.Writer // progress for a person
@@ -31,14 +31,14 @@ type Places struct {
 // working directory, else it builds that one. The error is a *backend.Unavailable if there is none and none
 // can be built.
 func (p Places) Find(ctx context.Context) (string, error) {
-	if path := filepath.Join(p.Beside, Binary); executable(path) {
+	if path := filepath.Join(p.OwnFolder, Binary); executable(path) {
 		return path, nil
 	}
 	module := Module(ctx, p.Dir)
 	if module == "" {
 		return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s is neither beside triad (%s) nor can it "+
 			"be built outside triad's module; with Go, and the headers of "+
-			"CUDA 13 and of triad in CGO_CFLAGS, this makes it: %s", Binary, p.Beside, installLine())}
+			"CUDA 13 and of triad in CGO_CFLAGS, this makes it: %s", Binary, p.OwnFolder, installLine())}
 	}
 	key, err := sourcesOf(module)
 	if err != nil {

@@ -176,13 +176,13 @@ func TestFind(t *testing.T) {
 	}
 	beside := script(t, "exit 0")
 	p := Places{
-		Beside: filepath.Dir(beside), Cache: t.TempDir(), Dir: t.TempDir(), Headers: refuse,
+		OwnFolder: filepath.Dir(beside), Cache: t.TempDir(), Dir: t.TempDir(), Headers: refuse,
 		Log: io.Discard,
 	}
 	if got, err := p.Find(t.Context()); err != nil || got != beside {
 		t.Errorf("beside the driver: %q, %v", got, err)
 	}
-	p.Beside = t.TempDir()
+	p.OwnFolder = t.TempDir()
 	_, err := p.Find(t.Context())
 	if got := missing(t, err); !strings.Contains(got, "go install -tags cuda") ||
 		!strings.Contains(got, "CGO_CFLAGS") {

@@ -117,11 +117,11 @@ func TestVariantsWithoutAsynchronousCopiesAreNotWatched(t *testing.T) {
 	if len(all) != 2 || all[0].Name != "cuda/plain" || all[1].Name != "cuda/copied" {
 		t.Errorf("%d kernels are registered", len(all))
 	}
-	if library.Beside == "" || reportsAccesses(t, library.Beside) || !reportsAccesses(t, library.Path) {
+	if library.Second == "" || reportsAccesses(t, library.Second) || !reportsAccesses(t, library.Path) {
 		t.Errorf("%+v: want a library that reports accesses, and one beside it that does not", library)
 	}
 	writeFile(t, file, strings.Replace(twoVariants, "MARK ", "", 1))
-	if library, err = b.Kernels(t.Context(), file); err != nil || library.Beside != "" ||
+	if library, err = b.Kernels(t.Context(), file); err != nil || library.Second != "" ||
 		!reportsAccesses(t, library.Path) {
 		t.Errorf("%+v, %v: want one library, which reports accesses", library, err)
 	}

@@ -272,7 +272,7 @@ func (s *server) open(ctx context.Context, file string) (build.Library, []*kerne
 // registered lists the kernels of a file's library, including its synchronous part.
 func (s *server) registered(library build.Library) ([]*kernel, error) {
 	var all []*kernel
-	for _, path := range []string{library.Beside, library.Path} {
+	for _, path := range []string{library.Second, library.Path} {
 		if path == "" {
 			continue
 		}

@@ -58,16 +58,16 @@ func unknown(name string) error {
 	own = fmt.Sprintf("triad new %s --reference 'TORCH EXPRESSION OF x' makes one of your own", own)
 	for _, o := range All() {
 		if slices.Contains(o.Spec.NearestTo, asked) {
-			return said("unknown operator %q: nearest to it is %s (%s); %s", name, o.Spec.Name,
+			return usage("unknown operator %q: nearest to it is %s (%s); %s", name, o.Spec.Name,
 				o.Spec.Summary, own)
 		}
 	}
 	if nearest := Nearest(name); nearest != "" {
-		return said("unknown operator %q: do you mean %s? triad ops list has all", name, nearest)
+		return usage("unknown operator %q: do you mean %s? triad ops list has all", name, nearest)
 	}
-	return said("unknown operator %q: triad ops list has all; %s", name, own)
+	return usage("unknown operator %q: triad ops list has all; %s", name, own)
 }
 
-func said(format string, words ...any) error {
+func usage(format string, words ...any) error {
 	return &op.UsageError{Message: fmt.Sprintf(format, words...)}
 }

@@ -22,11 +22,11 @@ type Sanitized struct {
 }
 
 // SanitizerError is a sanitizer that could not work on this machine; nothing is known of the program.
-type SanitizerError struct{ Name, Said string }
+type SanitizerError struct{ Name, Output string }
 
 func (e *SanitizerError) Error() string {
-	text := fmt.Sprintf("%s cannot run on this machine: it says %q", sanitizerNames[e.Name], e.Said)
-	if strings.Contains(e.Said, "memory mapping") {
+	text := fmt.Sprintf("%s cannot run on this machine: it says %q", sanitizerNames[e.Name], e.Output)
+	if strings.Contains(e.Output, "memory mapping") {
 		return text + ": run it as setarch -R triad check ..., or set the kernel's vm.mmap_rnd_bits to 28"
 	}
 	return text
@@ -133,7 +133,7 @@ func (s *Sanitized) run(ctx context.Context, q Request) (found []Finding, notes 
 	if m := reportFailed.FindSubmatch(text); m != nil {
 		return nil, nil, &SanitizerError{s.Name, string(m[1])}
 	}
-	undefined, err := besideReports(filepath.Join(folder, "where"), reports)
+	undefined, err := readEmulatorRecords(filepath.Join(folder, "where"), reports)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,26 +190,26 @@ func reportsIn(folder string) (all []sanitizerReport, text []byte, err error) {
 	return all, text, nil
 }
 
-// beside is the record that the emulator writes for each report: the kernel, block and thread that ran, and
-// for UndefinedBehaviorSanitizer the whole finding.
-type beside struct {
+// emulatorRecord is the record that the emulator writes for each report: the kernel, block and thread that
+// ran, and for UndefinedBehaviorSanitizer the whole finding.
+type emulatorRecord struct {
 	Finding
 	BlockDim [3]int `json:"block_dim"`
 	Cluster  int    `json:"cluster"` // blocks of a cluster of the launch
 	Stack    string `json:"stack"`   // offsets of the program, innermost first
 }
 
-// besideReports reads the emulator's records, assigns one to each report, and returns the findings of
+// readEmulatorRecords reads the emulator's records, assigns one to each report, and returns the findings of
 // undefined behaviour. The emulator writes in the order of the reports; it writes nothing for a leak, which
 // is found at the end.
-func besideReports(name string, reports []sanitizerReport) (undefined []beside, err error) {
+func readEmulatorRecords(name string, reports []sanitizerReport) (undefined []emulatorRecord, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("read what was written beside a sanitizer's reports: %w", err)
+		return nil, fmt.Errorf("read the emulator's records of a sanitizer's reports: %w", err)
 	}
-	var places []*beside
+	var places []*emulatorRecord
 	for _, line := range bytes.Split(text, []byte("\n")) {
-		var b beside
+		var b emulatorRecord
 		if json.Unmarshal(line, &b) != nil { // the last line of a killed program
 			continue
 		}
@@ -220,7 +220,7 @@ func besideReports(name string, reports []sanitizerReport) (undefined []beside, 
 		}
 	}
 	for i := range reports {
-		if reports[i].beside() && len(places) > 0 {
+		if reports[i].hasEmulatorRecord() && len(places) > 0 {
 			reports[i].where, places = places[0], places[1:]
 		}
 	}

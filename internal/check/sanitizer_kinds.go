@@ -44,9 +44,9 @@ var undefinedKinds = map[string]struct{ inKernel, onHost Kind }{
 }
 
 // findings turns reports into findings with the lines of the user's source.
-func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []sanitizerReport) ([]Finding,
-	error,
-) {
+func (s *Sanitized) findings(ctx context.Context, undefined []emulatorRecord,
+	reports []sanitizerReport,
+) ([]Finding, error) {
 	var offsets []uint64
 	for i := range reports {
 		for _, st := range reports[i].stacks {
@@ -78,7 +78,7 @@ func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []
 				all = append(all, r.leaks()...)
 			}
 		case "Thread":
-			if reports[i].beside() {
+			if reports[i].hasEmulatorRecord() {
 				if f := r.ofThreads(); f.Kind != Race || r.where.Cluster > 1 {
 					all = append(all, f)
 				}
@@ -93,7 +93,7 @@ func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []
 }
 
 // offsets parses the offsets of the stack.
-func (b *beside) offsets() []uint64 {
+func (b *emulatorRecord) offsets() []uint64 {
 	var all []uint64
 	for _, word := range strings.Fields(b.Stack) {
 		if n, err := strconv.ParseUint(word, 10, 64); err == nil {
@@ -105,7 +105,7 @@ func (b *beside) offsets() []uint64 {
 
 // finding converts a report of UndefinedBehaviorSanitizer. A mistake inside a header that is not the user's
 // is placed at the line that calls it.
-func (b *beside) finding(lines map[uint64]Place) Finding {
+func (b *emulatorRecord) finding(lines map[uint64]Place) Finding {
 	f := b.Finding
 	f.Sanitizer, f.Kind = "undefined", Undefined
 	if f.Message != "" {

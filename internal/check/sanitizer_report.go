@@ -17,7 +17,7 @@ type (
 		words  string // the mistake, such as heap-use-after-free
 		lines  []string
 		stacks []stack
-		where  *beside // kernel, block and thread that ran; nil: not known
+		where  *emulatorRecord // kernel, block and thread that ran; nil: not known
 	}
 	// stack is a list of frames, innermost first, with the line above it.
 	stack struct {
@@ -88,9 +88,9 @@ func readReports(r io.Reader) ([]sanitizerReport, error) {
 	return all, lines.Err()
 }
 
-// beside reports whether the emulator writes a record for this report. It does not see ThreadSanitizer's
-// reports of signals.
-func (r *sanitizerReport) beside() bool {
+// hasEmulatorRecord reports whether the emulator writes a record for this report. It does not see
+// ThreadSanitizer's reports of signals.
+func (r *sanitizerReport) hasEmulatorRecord() bool {
 	return r.tool == "Address" || r.tool == "Thread" && strings.HasPrefix(r.lines[0], "WARNING")
 }
 
@@ -107,7 +107,7 @@ func (r *sanitizerReport) match(pattern *regexp.Regexp) []string {
 // word returns the sanitizer's name for the mistake.
 func (r *sanitizerReport) word() string {
 	text, _, _ := strings.Cut(r.words, " (pid=")
-	if r.tool == "Thread" && r.beside() {
+	if r.tool == "Thread" && r.hasEmulatorRecord() {
 		return text
 	}
 	switch {

@@ -152,7 +152,7 @@ func TestSanitizerTexts(t *testing.T) {
 			if err := os.WriteFile(file, []byte(c.beside), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			undefined, err := besideReports(file, reports)
+			undefined, err := readEmulatorRecords(file, reports)
 			if err != nil {
 				t.Fatal(err)
 			}

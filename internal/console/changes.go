@@ -8,8 +8,8 @@ import (
 // LinesOfADiff is the default number of printed lines of each kind.
 const LinesOfADiff = 20
 
-// TellChanges prints changes as a table or as JSON lines.
-func (c *Console) TellChanges(before, now resultdiff.Side, changes []resultdiff.Change,
+// PrintChanges prints changes as a table or as JSON lines.
+func (c *Console) PrintChanges(before, now resultdiff.Side, changes []resultdiff.Change,
 	limit int, asJSON bool,
 ) error {
 	if !asJSON {

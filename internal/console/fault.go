@@ -36,8 +36,8 @@ func (c *Console) Guarded(verb func() error) (err error) {
 	return errors.Join(verb(), c.Fault.Get())
 }
 
-// TellInternal prints what went wrong inside triad, and what to do.
-func (c *Console) TellInternal(e *panics.Error) {
+// PrintInternal prints what went wrong inside triad, and what to do.
+func (c *Console) PrintInternal(e *panics.Error) {
 	fmt.Fprintf(c.Err, "triad: %s\nThis is a fault of triad, not of a kernel. Please report it: these "+
 		"lines, the command, and what triad version prints.\n"+
 		"What was finished before is recorded.\n", e.WithStack())

@@ -225,13 +225,13 @@ func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs ma
 	if j.noSandbox {
 		args = append(args, "--no-sandbox")
 	}
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	out := &lines{each: func(line []byte) error { return j.result(line, runs, sizes) }}
 	_, err = subprocess.Run(ctx, subprocess.Command{
-		Path: j.triad, Args: args, Stdin: in, Stdout: out, Stderr: &said,
+		Path: j.triad, Args: args, Stdin: in, Stdout: out, Stderr: &stderr,
 	})
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) || len(runs) > 0 {
-		err = fmt.Errorf("triad judge left out %d solutions: %w: %s", len(runs), err, &said)
+		err = fmt.Errorf("triad judge left out %d solutions: %w: %s", len(runs), err, &stderr)
 	}
 	return errors.Join(out.err, err)
 }
@@ -290,9 +290,9 @@ func (j *judging) operator(ctx context.Context, problem string) (folder, why str
 	if sentence, err := os.ReadFile(refused); err == nil {
 		return "", string(sentence), nil
 	}
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	_, runErr := subprocess.Run(ctx, subprocess.Command{
-		Path: j.triad, Args: args, Stderr: &said, Deadline: importLimit,
+		Path: j.triad, Args: args, Stderr: &stderr, Deadline: importLimit,
 	})
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
@@ -305,7 +305,7 @@ func (j *judging) operator(ctx context.Context, problem string) (folder, why str
 		return found[0], "", nil
 	}
 	why = "its problem is not imported"
-	if _, sentence, ok := strings.Cut(said.String(), " is not imported: "); ok {
+	if _, sentence, ok := strings.Cut(stderr.String(), " is not imported: "); ok {
 		why += ": " + strings.TrimSuffix(strings.SplitN(sentence, "\n", 2)[0], ".")
 	}
 	if err := os.MkdirAll(filepath.Dir(refused), 0o755); err != nil {

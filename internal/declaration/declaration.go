@@ -59,12 +59,12 @@ func Find(text, sign string) ([]Line, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		said, is := behindMarker(line, sign)
+		written, is := behindMarker(line, sign)
 		if !is {
 			continue
 		}
-		p := parser{text: said, number: number, before: columns(line[:strings.LastIndex(line, said)])}
-		if said == "" {
+		p := parser{text: written, number: number, before: columns(line[:strings.LastIndex(line, written)])}
+		if written == "" {
 			p.before = columns(strings.TrimRightFunc(line, unicode.IsSpace))
 		}
 		one, err := p.line()
@@ -78,7 +78,7 @@ func Find(text, sign string) ([]Line, error) {
 }
 
 // behindMarker returns the rest of a line after the marker.
-func behindMarker(line, sign string) (said string, is bool) {
+func behindMarker(line, sign string) (written string, is bool) {
 	comment, is := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), sign)
 	if !is {
 		return "", false
@@ -96,8 +96,8 @@ func Without(text, sign string) string {
 	}
 	var all strings.Builder
 	for line := range strings.Lines(text) {
-		if said, is := behindMarker(line, sign); is {
-			line = strings.Replace(line, marker+said, "", 1)
+		if written, is := behindMarker(line, sign); is {
+			line = strings.Replace(line, marker+written, "", 1)
 		}
 		all.WriteString(line)
 	}

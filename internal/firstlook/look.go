@@ -25,7 +25,7 @@ type Verdict string
 const (
 	Right    Verdict = "RIGHT"
 	Wrong    Verdict = "WRONG"
-	Unsure   Verdict = "UNSURE" // nothing can be said against it, nor for it
+	Unsure   Verdict = "UNSURE" // it is neither known to be wrong nor to be right
 	Clean    Verdict = "CLEAN"  // triad check found nothing, and no operator fits
 	Unjudged Verdict = ""       // there is nothing to judge, or nothing to judge it with
 
@@ -110,7 +110,7 @@ func Best(all []Judged) int {
 	return max(0, slices.IndexFunc(all, func(j Judged) bool { return j.Wrong() }))
 }
 
-// File is everything that is known of a file.
+// File holds everything that is known of a file.
 type File struct {
 	Name    string // as it is printed
 	Path    string
@@ -146,7 +146,7 @@ func (f *File) Line() Line {
 		l.Verdict, l.Open = Unsure, true
 		l.Text = "wrong if it is meant for " + j.Operator + ": " + f.wrong(j, bad, nil)
 	case j.Right():
-		l.Verdict, l.Text = Right, strings.Join(append([]string{j.praise()}, f.besides()...), "; ")
+		l.Verdict, l.Text = Right, strings.Join(append([]string{j.praise()}, f.remarks()...), "; ")
 		l.Error, l.DType = j.Passes[0].Error, j.Passes[0].DType
 		if slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.unsureGradient() }) {
 			l.Verdict = GradientUnsure
@@ -170,9 +170,9 @@ func (f *File) failed() bool {
 	})
 }
 
-// besides lists what is to be said of a right kernel: the barriers that threads never come to, and of the
-// program around it, if it failed.
-func (f *File) besides() (words []string) {
+// remarks lists the remarks on a right kernel: barriers that threads never come to, and a failure of the
+// program around it.
+func (f *File) remarks() (words []string) {
 	if f.Checked != nil {
 		for _, c := range skippedBarriers(f.Checked.Notes) {
 			words = append(words, "but "+c.String()+", which CUDA leaves undefined")
@@ -200,8 +200,8 @@ func (f *File) Causes() []Cause {
 	}
 	for _, p := range f.Judged[Best(f.Judged)].Passes {
 		for _, c := range p.Causes {
-			said := slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) })
-			if p.Row.Bad > 0 && !said {
+			repeated := slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) })
+			if p.Row.Bad > 0 && !repeated {
 				all = append(all, c)
 			}
 		}

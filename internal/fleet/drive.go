@@ -61,7 +61,7 @@ type drive struct {
 	begun   map[int]int
 	missing map[int]time.Time // since when a task is gone without an outcome
 	ended   Ended
-	said    time.Time // when the engine's silence was last reported
+	silence time.Time // when the engine's silence was last reported
 }
 
 // Run submits the shards that are not complete, merges parts as they arrive, and returns when all have ended,
@@ -152,8 +152,8 @@ func (e *EngineError) Unwrap() error { return e.Err }
 // look handles the tasks that have ended since the last look.
 func (r *drive) look(ctx context.Context) error {
 	gone, err := r.Engine.Gone(ctx, r.open) // asked first: an outcome is written before its task is gone
-	if err != nil && time.Since(r.said) > time.Minute {
-		r.said = time.Now()
+	if err != nil && time.Since(r.silence) > time.Minute {
+		r.silence = time.Now()
 		r.Tell(fmt.Sprintf("the tasks cannot be asked for, which is tried again: %v", err))
 	}
 	if err := r.gather(ctx); err != nil {

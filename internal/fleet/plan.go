@@ -116,8 +116,8 @@ func writeJSON(path string, value any) error {
 // writeWhole writes a temporary file in the same folder and renames it: a reader on another machine sees all
 // of the file or nothing.
 func writeWhole(path string, data []byte) error {
-	beside := renameio.WithTempDir(filepath.Dir(path))
-	if err := renameio.WriteFile(path, data, 0o644, beside); err != nil {
+	sameFolder := renameio.WithTempDir(filepath.Dir(path))
+	if err := renameio.WriteFile(path, data, 0o644, sameFolder); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

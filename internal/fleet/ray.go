@@ -31,7 +31,7 @@ type Ray struct {
 	process *subprocess.Process
 	to      *os.File
 	answers chan string
-	said    *tail
+	stderr  *tail
 }
 
 // Deadlines of the engine's answers: it connects, or it hands over and asks.
@@ -61,9 +61,9 @@ func (r *Ray) Start(ctx context.Context) error {
 	if r.Address != "" {
 		args = append(args, "--address", r.Address)
 	}
-	r.said, r.to, r.answers = &tail{}, to, make(chan string, 1)
+	r.stderr, r.to, r.answers = &tail{}, to, make(chan string, 1)
 	r.process, err = subprocess.Start(subprocess.Command{
-		Path: r.Python, Args: args, Env: os.Environ(), Stdin: input, Stdout: output, Stderr: r.said,
+		Path: r.Python, Args: args, Env: os.Environ(), Stdin: input, Stdout: output, Stderr: r.stderr,
 	})
 	input.Close() // its ends are its own: when it is gone, nothing more can be read
 	output.Close()
@@ -140,21 +140,21 @@ func (r *Ray) ask(ctx context.Context, request map[string]any, into any) error {
 // ended returns the error of an engine that has exited, with its last output.
 func (r *Ray) ended() error {
 	r.process.Wait(2 * time.Second) // its output is complete then
-	return fmt.Errorf("ray's Python has ended: %s", r.said)
+	return fmt.Errorf("ray's Python has ended: %s", r.stderr)
 }
 
 // answer reads the answer to one request.
 func (r *Ray) answer(ctx context.Context, within time.Duration, into any) error {
 	select {
 	case line, open := <-r.answers:
-		var said struct{ Error string }
-		switch err := json.Unmarshal([]byte(line), &said); {
+		var answer struct{ Error string }
+		switch err := json.Unmarshal([]byte(line), &answer); {
 		case !open:
 			return r.ended()
 		case err != nil:
 			return fmt.Errorf("ray's Python answered %q", line)
-		case said.Error != "":
-			return errors.New(said.Error)
+		case answer.Error != "":
+			return errors.New(answer.Error)
 		}
 		if into == nil {
 			return nil

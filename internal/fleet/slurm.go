@@ -129,12 +129,12 @@ func (s *Slurm) ask(ctx context.Context, name string, args ...string) (string, e
 	if err != nil {
 		return "", fmt.Errorf("%s is not on the PATH: run triad where Slurm's commands are installed", name)
 	}
-	var said strings.Builder
+	var stderr strings.Builder
 	out, err := subprocess.Run(ctx, subprocess.Command{
-		Path: path, Args: args, Env: os.Environ(), Deadline: asks, Stderr: &said,
+		Path: path, Args: args, Env: os.Environ(), Deadline: asks, Stderr: &stderr,
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(said.String()))
+		return "", fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(stderr.String()))
 	}
 	return out, nil
 }

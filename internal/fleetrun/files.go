@@ -119,11 +119,11 @@ func filesToBring(words []string) (all []string, err error) {
 			}
 			packages[folder] = true
 		}
-		beside, err := ownkernels.Beside(path)
+		included, err := ownkernels.Beside(path)
 		if err != nil {
 			return nil, console.Usage("--add %s: list what lies beside it: %w", text, err)
 		}
-		for _, name := range beside {
+		for _, name := range included {
 			bring(name)
 		}
 	}

@@ -258,17 +258,17 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 // agree, and the elements of the one under ordinary numbers are wrong.
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
-	how, said := "", ""
+	how, also := "", ""
 	if found.ordinaryAlone {
 		how = ", and is wrong where that was ordinary numbers"
 	}
 	if v.Sentence != "" {
-		said = "; " + v.Sentence
+		also = "; " + v.Sentence
 	}
 	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch%s, so that an element was "+
 		"read before it was written, or one beside a buffer; %s%s",
 		place(t.Name, index(found.firstDiffering, t.Shape)), how,
-		ElementsThat(found.differing, t.Elements(), "does", "do"), said)
+		ElementsThat(found.differing, t.Elements(), "does", "do"), also)
 	return v
 }
 

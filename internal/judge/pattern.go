@@ -306,7 +306,7 @@ func (f finding) moved() string {
 			within := int64(i) % (rows * cols)
 			return f.close(i, f.R[int64(i)-within+within%rows*cols+within/rows]), true
 		}) {
-			return Exchanged + said(f.Words.Exchanged)
+			return Exchanged + comment(f.Words.Exchanged)
 		}
 	}
 	return ""

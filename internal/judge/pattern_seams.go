@@ -2,8 +2,8 @@ package judge
 
 import "fmt"
 
-// said adds an operator's words to a sentence.
-func said(words string) string {
+// comment returns the end of a sentence with an operator's words, "" without any.
+func comment(words string) string {
 	if words == "" {
 		return ""
 	}
@@ -42,7 +42,7 @@ func (f finding) besideTiles() string {
 		return c < first || c >= cols-last
 	}) {
 		return fmt.Sprintf("wrong in the first %d and the last %d %ss%s", first, last, name,
-			said(f.Words.Ends))
+			comment(f.Words.Ends))
 	}
 	for _, tile := range []int64{256, 128, 64, 32, 16} {
 		reach := f.reach(wrong, tile)
@@ -50,7 +50,7 @@ func (f finding) besideTiles() string {
 			continue
 		}
 		return fmt.Sprintf("wrong only within %d %ss of multiples of %d: where tiles of %d meet%s", reach,
-			name, tile, tile, said(f.Words.Seams))
+			name, tile, tile, comment(f.Words.Seams))
 	}
 	return ""
 }

@@ -202,7 +202,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	if trial.Right() {
 		trial.Places = a.places(ctx, mine, request, result)
 	}
-	trial.Tell = func() error { return a.tellTrial(to, trial, request, result, all) }
+	trial.Tell = func() error { return a.printTrial(to, trial, request, result, all) }
 	return trial, nil
 }
 
@@ -218,8 +218,8 @@ func (a *Looker) places(ctx context.Context, mine *participants.OwnFiles, r run.
 	return lines
 }
 
-// tellTrial prints all of a trial.
-func (a *Looker) tellTrial(to io.Writer, t Trial, r run.Request, result run.Result,
+// printTrial prints all of a trial.
+func (a *Looker) printTrial(to io.Writer, t Trial, r run.Request, result run.Result,
 	all []shrink.Diagnosed,
 ) error {
 	code := session.ExitNothing
@@ -230,7 +230,7 @@ func (a *Looker) tellTrial(to io.Writer, t Trial, r run.Request, result run.Resu
 	}
 	style := report.Style{InDatabase: a.InDatabase}
 	err := report.Compare(to, style, result.Records, nil, report.Summary{Seed: r.Seed, Exit: int(code)})
-	return errors.Join(err, smallestcase.Tell(to, style, all))
+	return errors.Join(err, smallestcase.Print(to, style, all))
 }
 
 // placeInFile matches the place that begins a sentence about a file.
@@ -238,11 +238,11 @@ var placeInFile = regexp.MustCompile(`^line \d+: `)
 
 // misread is the trial of a file that cannot be read as the operator.
 func (a *Looker) misread(t Trial, request run.Request, path string, why error) Trial {
-	signature, said, more := strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
+	signature, reason, more := strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
 	t.Why = signature
 	if at := placeInFile.FindString(signature); at != "" && more {
-		said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
-		t.Why = at + said
+		reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
+		t.Why = at + reason
 	}
 	r := a.neither(request, path, op.StatusNotUnderstood, why.Error())
 	if r != nil {

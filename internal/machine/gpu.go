@@ -122,7 +122,7 @@ func (a *Workers) WorkerPlaces(f EnvironmentFlags) (gpuworker.Places, error) {
 		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	return gpuworker.Places{
-		Beside: a.Beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
+		OwnFolder: a.OwnFolder(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
 		Headers: func(ctx context.Context) (string, error) { return a.Headers(ctx, f) },
 	}, nil
 }
@@ -169,16 +169,16 @@ func (a *Workers) FindNVCC(ctx context.Context, f EnvironmentFlags, fetch bool) 
 func (a *Workers) NVCCAccepts(e EnvironmentFlags) func(ctx context.Context, file string,
 	flags []string) bool {
 	var mu sync.Mutex
-	said := map[string]bool{}
+	accepted := map[string]bool{}
 	return func(ctx context.Context, file string, flags []string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		key := file + " " + build.JoinFlags(flags)
-		if _, asked := said[key]; !asked {
+		if _, known := accepted[key]; !known {
 			nvcc, err := a.FindNVCC(ctx, e, false)
-			said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
+			accepted[key] = err == nil && nvcc.Accepts(ctx, file, flags)
 		}
-		return said[key]
+		return accepted[key]
 	}
 }
 

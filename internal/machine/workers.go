@@ -23,10 +23,10 @@ type Workers struct {
 	*console.Console
 	Passed []string                         // environment variables that workers get besides the usual ones
 	Space  func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
-	// DriverHere reports whether an NVIDIA driver is installed, beside returns the folder of triad's own
+	// DriverHere reports whether an NVIDIA driver is installed, OwnFolder returns the folder of triad's own
 	// binary.
 	DriverHere func() bool
-	Beside     func() string
+	OwnFolder  func() string
 	Telemetry  func(pci, visible string) Card
 	// Rest waits between timed calls; nil: real time passes
 	Rest func(ctx context.Context, d time.Duration)
@@ -34,7 +34,7 @@ type Workers struct {
 
 // New returns what finds the workers of the machine that triad runs on.
 func New(c *console.Console) *Workers {
-	return &Workers{Console: c, DriverHere: NvidiaDriver, Beside: ownFolder, Telemetry: nvml}
+	return &Workers{Console: c, DriverHere: NvidiaDriver, OwnFolder: ownFolder, Telemetry: nvml}
 }
 
 // Options returns the deadlines that --limit sets.

@@ -358,13 +358,13 @@ func (r *Run) End(database string, why error) error {
 		}))
 	}
 	r.TellWritten(r.wrote, r.O.JSON)
-	err = errors.Join(err, r.tellFilesCI(rows))
+	err = errors.Join(err, r.printFilesCI(rows))
 	return session.Ending{Code: code, Err: why}.Failure(err)
 }
 
-// tellFilesCI writes the output that the flags for CI systems request: for each function the run that
+// printFilesCI writes the output that the flags for CI systems request: for each function the run that
 // decides.
-func (r *Run) tellFilesCI(rows []*candidates.Row) error {
+func (r *Run) printFilesCI(rows []*candidates.Row) error {
 	if r.O.JUnit == "" && !r.O.GitHub {
 		return nil
 	}

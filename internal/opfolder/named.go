@@ -50,8 +50,8 @@ func IsFile(word string) bool {
 }
 
 // FileForOperator returns the error for a file in the place of an operator, with the command that judges the
-// file. beside holds the operators that were named with it.
-func FileForOperator(word string, beside ...string) error {
+// file. others holds the operators that were named with it.
+func FileForOperator(word string, others ...string) error {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func FileForOperator(word string, beside ...string) error {
 	case err != nil:
 		return op.Usagef("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
 	}
-	operators := beside
-	if len(beside) == 0 {
+	operators := others
+	if len(others) == 0 {
 		var specs []*op.Spec
 		for _, o := range catalog.All() {
 			specs = append(specs, o.Spec)

@@ -37,7 +37,7 @@ type Audited struct {
 	Why     string   `json:"why,omitempty"`    // of constant or unjudgeable, without an exception's message
 }
 
-// Reason returns what is to be said of the verdict, "" for nothing.
+// Reason returns a remark on the verdict, "" for none.
 func (a *Audited) Reason() string {
 	if a.Verdict == Weak {
 		return "its own check accepts " + strings.Join(a.Passes, ", and ")

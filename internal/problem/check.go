@@ -79,16 +79,16 @@ func (c *Check) Sentence(ours Ours) string {
 		return fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s%s", c.How, c.Trial, c.what(),
 			agreed(ours, "; so does triad"))
 	}
-	said := fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s; triad accepts it", c.How, c.Trial,
-		c.what())
+	sentence := fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s; triad accepts it", c.How,
+		c.Trial, c.what())
 	switch {
 	case c.Element == nil || c.Element.Truth == "":
-		return said + ", and compares its values alone"
+		return sentence + ", and compares its values alone"
 	case c.Element.Inside:
-		return said + fmt.Sprintf(". triad is right: the fp64 answer there is %s, and rounding in the "+
+		return sentence + fmt.Sprintf(". triad is right: the fp64 answer there is %s, and rounding in the "+
 			"operations of the reference may move it by %s", c.Element.Truth, c.Element.ErrorBound)
 	}
-	return said + fmt.Sprintf(". The format's check is right: the fp64 answer there is %s, rounding may "+
+	return sentence + fmt.Sprintf(". The format's check is right: the fp64 answer there is %s, rounding may "+
 		"move it by %s, and triad has judged no such call", c.Element.Truth, c.Element.ErrorBound)
 }
 

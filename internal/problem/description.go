@@ -34,7 +34,7 @@ type Description struct {
 	Weak       []string          `json:"weak"`        // what its own check lets pass
 	Writes     []string          `json:"writes"`      // the inputs that the reference writes into
 	NoGradient string            `json:"no_gradient"` // why the gradients are not judged
-	Notes      []string          `json:"notes"`       // what else is to be said, in sentences
+	Notes      []string          `json:"notes"`       // further remarks, in sentences
 	Plan       json.RawMessage   `json:"plan"`        // how the reference and a submission are called
 }
 
@@ -95,7 +95,7 @@ func parseDescription(text []byte) (*Description, error) {
 	return d, nil
 }
 
-// notes returns what is to be said of a problem, in sentences.
+// notes returns the remarks on a problem, in sentences.
 func (d *Description) notes() []string {
 	var all []string
 	if len(d.Weak) > 0 {

@@ -73,8 +73,8 @@ func (a *checker) debugScript() (string, error) {
 	if _, err := os.Stat(script); err == nil {
 		return script, nil
 	}
-	beside := renameio.WithTempDir(filepath.Dir(script))
-	if err := renameio.WriteFile(script, text, 0o644, beside); err != nil {
+	sameFolder := renameio.WithTempDir(filepath.Dir(script))
+	if err := renameio.WriteFile(script, text, 0o644, sameFolder); err != nil {
 		return "", fmt.Errorf("write gdb's helpers: %w", err)
 	}
 	return script, nil

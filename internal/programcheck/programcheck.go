@@ -141,11 +141,11 @@ func (a *checker) checkOnSave(ctx context.Context, file string, args []string, i
 			fmt.Fprintf(a.Err, "triad: %v\n", last)
 		}
 		if session.CodeOf(last) == session.ExitNothing && last.Error() != "" {
-			return console.Said(last)
+			return console.Printed(last)
 		}
 		fmt.Fprintln(a.Out, "\nWaiting for the next save; Ctrl-C ends.")
 		if !a.UntilSaved(ctx, seen, state) {
-			return console.Said(last)
+			return console.Printed(last)
 		}
 		a.NewPage()
 	}

@@ -22,7 +22,7 @@ func main() {
 	folder := flag.String("folder", "", "the folder of the repositories, each as OWNER+NAME")
 	batch := flag.String("batch", "", "the batch to ask about; empty: every file that is there")
 	program := flag.String("triad", "build/triad", "the program")
-	logs := flag.String("logs", "build/public", "a folder for what triad said of each file, and its database")
+	logs := flag.String("logs", "build/public", "a folder for triad's output on each file, and its database")
 	limit := flag.Duration("limit", 100*time.Second, "how long a file may take")
 	again := flag.Bool("flags", false, "ask about the files that have flags in the manifest, with these")
 	write := flag.Bool("write", false, "put what was given into the manifest")
@@ -92,7 +92,7 @@ func askAndKeep(a asker, f *public, logs string, again bool) error {
 		}
 		flags = words
 	}
-	given, seconds, said, err := a.ask(context.Background(), f, flags)
+	given, seconds, output, err := a.ask(context.Background(), f, flags)
 	if err != nil {
 		return err
 	}
@@ -103,5 +103,5 @@ func askAndKeep(a asker, f *public, logs string, again bool) error {
 	}
 	fmt.Printf("%-30s %6.1f s  %s %s/%s\n", given, seconds, f.operator, f.repository, f.path)
 	name := strings.ReplaceAll(f.repository+"/"+f.path, "/", "+") + ".txt"
-	return os.WriteFile(filepath.Join(logs, name), []byte(said), 0o644)
+	return os.WriteFile(filepath.Join(logs, name), []byte(output), 0o644)
 }

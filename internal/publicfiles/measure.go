@@ -46,7 +46,7 @@ func (a asker) isThere(f *public) bool {
 
 // ask returns triad's verdicts on a file, the seconds that it took, and what it printed to stderr.
 func (a asker) ask(ctx context.Context, f *public, flags []string) (
-	given string, seconds float64, said string, err error,
+	given string, seconds float64, output string, err error,
 ) {
 	args := []string{
 		"compare", f.operator, "--quick", "--device", "cpu", "--json", "--impl", "mine", "--db", a.database,
@@ -78,12 +78,12 @@ func (a asker) ask(ctx context.Context, f *public, flags []string) (
 }
 
 // withoutRecords returns the outcome of a file without records.
-func withoutRecords(end *os.ProcessState, said string) (string, error) {
+func withoutRecords(end *os.ProcessState, output string) (string, error) {
 	switch {
 	case end == nil || end.ExitCode() != exitUsage:
-		return "", fmt.Errorf("nothing was recorded, and exit is %v, want %d:\n%s", end, exitUsage, said)
-	case strings.Contains(said, "no function to judge"),
-		strings.Contains(said, "no function that triad can call"):
+		return "", fmt.Errorf("nothing was recorded, and exit is %v, want %d:\n%s", end, exitUsage, output)
+	case strings.Contains(output, "no function to judge"),
+		strings.Contains(output, "no function that triad can call"):
 		return noFunction, nil
 	}
 	return refused, nil

@@ -177,8 +177,8 @@ func powerless(w io.Writer, style Style, lines []group) error {
 // NumPy's under Triton's interpreter.
 var warning = regexp.MustCompile(`(?m)^\S+:\d+: \w*Warning: .*\n?(?:^  .*\n?)?`)
 
-// saidByItself returns a log without the warnings of libraries.
-func saidByItself(log string) string { return strings.TrimSpace(warning.ReplaceAllString(log, "")) }
+// withoutWarnings returns a log without the warnings of libraries.
+func withoutWarnings(log string) string { return strings.TrimSpace(warning.ReplaceAllString(log, "")) }
 
 // printed reports once for each of the user's own files that it printed something, which the table does not
 // show, and where to read it.
@@ -188,7 +188,7 @@ func printed(w io.Writer, style Style, lines []group) error {
 		for _, r := range g.records {
 			// otherwise the compiler printed it
 			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable
-			if r.Backend != "mine" || saidByItself(r.LogTail) == "" || r.ID == "" || !judged ||
+			if r.Backend != "mine" || withoutWarnings(r.LogTail) == "" || r.ID == "" || !judged ||
 				slices.Contains(reported, r.Impl) {
 				continue
 			}

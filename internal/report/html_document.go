@@ -90,7 +90,7 @@ type htmlLine struct {
 	Number int
 	Words  string
 	Marked bool
-	Said   string // what is said of it
+	Cause  string // why it is marked
 }
 
 // htmlTable is a table whose first column names its rows.

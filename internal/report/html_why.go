@@ -51,9 +51,9 @@ func whyBlocks(r record.Record) []htmlBlock {
 	var text strings.Builder
 	d.Repeat = ""
 	_ = Diagnosis(&text, Style{}, d) // a Builder takes everything
-	if said := unindented(text.String()); said != "" {
+	if all := unindented(text.String()); all != "" {
 		blocks = append(blocks, htmlBlock{More: &htmlMore{
-			Title: "All that is known of it", Blocks: []htmlBlock{{Text: said}},
+			Title: "All that is known of it", Blocks: []htmlBlock{{Text: all}},
 		}})
 	}
 	return blocks
@@ -105,7 +105,7 @@ func causesOf(d record.Diagnosis) []string {
 	return all
 }
 
-// sourceOf returns an excerpt with its marked lines, and what is said of each.
+// sourceOf returns an excerpt with its marked lines and the cause of each.
 func sourceOf(e record.Excerpt, causes []record.Cause) *htmlSource {
 	s := &htmlSource{Name: clean(filepath.Base(e.File))}
 	for i, line := range e.Lines {
@@ -113,8 +113,8 @@ func sourceOf(e record.Excerpt, causes []record.Cause) *htmlSource {
 		words := strings.TrimRight(cleanLines(line, ""), "\n")
 		l := htmlLine{Number: n, Words: words, Marked: slices.Contains(e.Marked, n)}
 		for _, c := range causes {
-			if l.Marked && c.Line == n && c.File == "" && l.Said == "" {
-				l.Said = clean(c.Text)
+			if l.Marked && c.Line == n && c.File == "" && l.Cause == "" {
+				l.Cause = clean(c.Text)
 			}
 		}
 		s.Lines = append(s.Lines, l)

@@ -114,10 +114,10 @@ func changed(a, b *Visit) []string {
 func folded(steps []Step) []Step {
 	var kept []Step
 	for i, s := range steps {
-		told := s.First || len(s.Changed) > 0 || s.BecameWrong > 0 || s.BecameRight > 0 ||
+		news := s.First || len(s.Changed) > 0 || s.BecameWrong > 0 || s.BecameRight > 0 ||
 			i == len(steps)-1 ||
 			slices.ContainsFunc(s.Ratios, RatioOfCase.different)
-		if told {
+		if news {
 			kept = append(kept, s)
 		} else {
 			kept[len(kept)-1].Alike++

@@ -45,22 +45,22 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 // attempt runs a job. If it ran out of memory while others held some, or its worker was killed, it is run
 // again alone: an implementation is to blame only for what it does then.
 func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
-	outcome, beside, err := x.besideOthers(ctx, e, job)
-	if err != nil || outcome.Status != op.StatusOOM || !beside && !outcome.Ended {
+	outcome, shared, err := x.inCompany(ctx, e, job)
+	if err != nil || outcome.Status != op.StatusOOM || !shared && !outcome.Ended {
 		return outcome, err
 	}
 	defer x.company.alone()()
 	return x.inParts(ctx, e, job)
 }
 
-// besideOthers runs a job and reports whether others ran at the same time. A panic leaves nothing locked.
-func (x *execution) besideOthers(ctx context.Context, e entry, job backend.Job) (
-	outcome backend.Outcome, beside bool, err error,
+// inCompany runs a job and reports whether others ran at the same time. A panic leaves nothing locked.
+func (x *execution) inCompany(ctx context.Context, e entry, job backend.Job) (
+	outcome backend.Outcome, shared bool, err error,
 ) {
 	left := x.company.join()
-	defer func() { beside = left() }()
+	defer func() { shared = left() }()
 	outcome, err = x.inParts(ctx, e, job)
-	return outcome, beside, err
+	return outcome, shared, err
 }
 
 // company is the jobs that run at the same time. The zero value is ready.
@@ -72,7 +72,7 @@ type company struct {
 
 // join waits for a job that runs alone. left ends the part of the job that joined, and reports whether others
 // ran at the same time.
-func (c *company) join() (left func() (beside bool)) {
+func (c *company) join() (left func() (shared bool)) {
 	c.running.RLock()
 	before, begun := c.now.Add(1), c.begun.Add(1)
 	return func() bool {

@@ -11,29 +11,29 @@ import (
 	"triad/internal/record"
 )
 
-// besides counts the emulator's verdicts. The zero value is ready to use.
-type besides struct {
+// twinCounts counts the emulator's verdicts. The zero value is ready to use.
+type twinCounts struct {
 	mu    sync.Mutex
-	seen  []*BesideSeen
+	seen  []*TwinVerdicts
 	took  intervals
 	quick map[string]map[string]bool // the keys of the quick cases, by operator
 }
 
-// besideLimit bounds the emulator's time for the cases of one implementation if no limit is given.
-const besideLimit = 60 * time.Second
+// twinLimit bounds the emulator's time for the cases of one implementation if no limit is given.
+const twinLimit = 60 * time.Second
 
-func (b *besides) of(impl string) *BesideSeen {
+func (b *twinCounts) of(impl string) *TwinVerdicts {
 	for _, s := range b.seen {
 		if s.Impl == impl {
 			return s
 		}
 	}
-	b.seen = append(b.seen, &BesideSeen{Impl: impl, Wrong: map[string]int{}})
+	b.seen = append(b.seen, &TwinVerdicts{Impl: impl, Wrong: map[string]int{}})
 	return b.seen[len(b.seen)-1]
 }
 
 // isQuick reports whether a case is one of the quick ones.
-func (b *besides) isQuick(c *prepared, o op.Options) bool {
+func (b *twinCounts) isQuick(c *prepared, o op.Options) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keys, known := b.quick[c.Op]
@@ -53,23 +53,23 @@ func (b *besides) isQuick(c *prepared, o op.Options) bool {
 	return keys[c.Key()]
 }
 
-// beside makes the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
-func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+// judgeTwin makes the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
+func (x *execution) judgeTwin(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if x.Twins == nil || r.Device != "gpu" || r.Status.Weight() == op.Bad || r.Launches == 0 ||
-		!x.besides.isQuick(c, x.request.Options) {
+		!x.twinCounts.isQuick(c, x.request.Options) {
 		return nil
 	}
 	twin, b, why := x.Twins.Twin(ctx, e.implementation)
 	if b == nil && why == "" {
 		return nil
 	}
-	took, began := x.besides.begun(r.Impl, &b, why, x.request.CasesLimit)
+	took, began := x.twinCounts.begun(r.Impl, &b, why, x.request.CasesLimit)
 	if b == nil {
 		return nil
 	}
 	defer func() {
-		x.besides.mu.Lock()
-		defer x.besides.mu.Unlock()
+		x.twinCounts.mu.Lock()
+		defer x.twinCounts.mu.Unlock()
 		took.end(time.Now())
 	}()
 	twin.Doubts = e.implementation.Doubts
@@ -84,9 +84,9 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 		return err
 	}
 	other.doubted(&emulated)
-	x.besides.mu.Lock()
-	defer x.besides.mu.Unlock()
-	seen := x.besides.of(r.Impl)
+	x.twinCounts.mu.Lock()
+	defer x.twinCounts.mu.Unlock()
+	seen := x.twinCounts.of(r.Impl)
 	switch emulated.Status.Weight() {
 	case op.Bad:
 		seen.Judged++
@@ -105,12 +105,12 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 }
 
 // begun starts the clock of a case. Without an emulator, or once the cases of an implementation have used up
-// their time, it counts the case as left out, and the emulator is nil. limit 0: besideLimit.
-func (b *besides) begun(impl string, emulator *backend.Backend, why string, limit time.Duration) (
+// their time, it counts the case as left out, and the emulator is nil. limit 0: twinLimit.
+func (b *twinCounts) begun(impl string, emulator *backend.Backend, why string, limit time.Duration) (
 	*overlapping, time.Time,
 ) {
 	if limit <= 0 {
-		limit = besideLimit
+		limit = twinLimit
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -68,13 +68,13 @@ func besideRun(t *testing.T, gpu, emulator map[string]way, why map[string]string
 	return result
 }
 
-func (r Result) beside(impl string) BesideSeen {
-	for _, s := range r.Besides {
+func (r Result) twin(impl string) TwinVerdicts {
+	for _, s := range r.TwinVerdicts {
 		if s.Impl == impl {
 			return s
 		}
 	}
-	return BesideSeen{}
+	return TwinVerdicts{}
 }
 
 func of(r Result, impl string) (all []record.Record) {
@@ -116,7 +116,7 @@ func TestEmulatorBesideAGPU(t *testing.T) {
 		"fake/missing":  {op.StatusPass, "gpu", "", 0, 1, "no g++"},
 		"fake/ours":     {op.StatusPass, "gpu", "", 0, 0, ""},
 	} {
-		seen := result.beside(impl)
+		seen := result.twin(impl)
 		all := of(result, impl)
 		if want.judged > 0 {
 			want.judged = len(all)
@@ -139,7 +139,7 @@ func TestEmulatorBesideAGPU(t *testing.T) {
 			t.Errorf("%s, %d cases: %+v", impl, len(all), seen)
 		}
 	}
-	if races := result.beside("fake/races"); races.Wrong["RACE"] != races.Judged {
+	if races := result.twin("fake/races"); races.Wrong["RACE"] != races.Judged {
 		t.Errorf("%+v", races)
 	}
 }
@@ -154,14 +154,14 @@ func TestEmulatorBesideAGPUIsBounded(t *testing.T) {
 	ways := map[string]way{"fake/slow": slow}
 	quick := besideRun(t, ways, ways, nil, Request{Options: op.Options{Level: op.LevelQuick}})
 	full := besideRun(t, ways, ways, nil, Request{Options: op.Options{Level: op.LevelFull}})
-	if q, f := quick.beside("fake/slow"), full.beside("fake/slow"); q.Judged != len(quick.Records) ||
+	if q, f := quick.twin("fake/slow"), full.twin("fake/slow"); q.Judged != len(quick.Records) ||
 		f.Judged != q.Judged || f.Left != 0 || len(full.Records) <= q.Judged {
 		t.Errorf("%+v of %d quick cases, %+v of %d", q, len(quick.Records), f, len(full.Records))
 	}
 	short := besideRun(t, ways, ways, nil, Request{
 		Options: op.Options{Level: op.LevelQuick}, CasesLimit: time.Nanosecond,
 		Limited: func(string) bool { return false }, InFlight: 1,
-	}).beside("fake/slow")
+	}).twin("fake/slow")
 	if short.Judged == 0 || short.Left == 0 || !strings.HasPrefix(short.Why, "it took ") {
 		t.Errorf("%+v", short)
 	}

@@ -58,8 +58,8 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) (
 		planned = interleaved(planned)
 	}
 	err = x.all(ctx, planned)
-	for _, s := range x.besides.seen {
-		result.Besides = append(result.Besides, *s)
+	for _, s := range x.twinCounts.seen {
+		result.TwinVerdicts = append(result.TwinVerdicts, *s)
 	}
 	result.inOrder(p.judged)
 	result.spend("running and judging", x.began)
@@ -98,18 +98,18 @@ type execution struct {
 	// what an interrupted session had recorded, by the key of the case
 	recorded map[string][]record.Record
 
-	ahead    ahead
-	company  company
-	besides  besides
-	mu       sync.Mutex // guards what follows, and the order of records
-	result   *Result
-	finished int
-	previous previousOutputs
-	lost     map[string]*losses       // by operator, pass and implementation
-	took     intervals                // of the cases of each implementation
-	choices  map[string]choice        // by description
-	families map[string]chan struct{} // the jobs that run, by family
-	failure  error
+	ahead      ahead
+	company    company
+	twinCounts twinCounts
+	mu         sync.Mutex // guards what follows, and the order of records
+	result     *Result
+	finished   int
+	previous   previousOutputs
+	lost       map[string]*losses       // by operator, pass and implementation
+	took       intervals                // of the cases of each implementation
+	choices    map[string]choice        // by description
+	families   map[string]chan struct{} // the jobs that run, by family
+	failure    error
 }
 
 // rules returns what the verdicts of this run depend on.
@@ -351,7 +351,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	x.known(c, e, found, &r)
 	e.doubted(&r)
-	if err := x.beside(ctx, c, e, &r); err != nil {
+	if err := x.judgeTwin(ctx, c, e, &r); err != nil {
 		return err
 	}
 	l := x.lossesOf(e, c.DType)

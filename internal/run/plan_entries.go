@@ -150,7 +150,7 @@ func registers(i backend.Implementation, dtype string) bool {
 func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Request) []work {
 	cases := plan.Cases
 	planned := make([]work, len(cases))
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	compiled := map[string]int{}
 	quick := request.Options.Level == op.LevelQuick
 	for i, c := range cases {
@@ -163,10 +163,10 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 					e.verdict = notPermitted(operator.Spec, c, e.implementation)
 				}
 				if e.verdict != nil {
-					if said[name+" "+group] {
+					if reported[name+" "+group] {
 						continue
 					}
-					said[name+" "+group] = true
+					reported[name+" "+group] = true
 				} else if most := quickCases(e.implementation); most > 0 && quick {
 					// a case that every answer passes is not worth its compilation
 					if compiled[name+" "+group] >= most || operator.Spec.Trivial(c) != "" {
@@ -207,13 +207,13 @@ func skipped(operator *truth.Operator, left []op.Skipped, all []loaded, request 
 		count[fmt.Sprint(s.Case.Pass, " ", s.Case.DType)]++
 	}
 	var planned []work
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, s := range left {
 		group := fmt.Sprint(s.Case.Pass, " ", s.Case.DType)
-		if said[group] {
+		if reported[group] {
 			continue
 		}
-		said[group] = true
+		reported[group] = true
 		w := work{operator: operator, Case: s.Case}
 		for _, l := range all {
 			for _, e := range l.entriesFor(s.Case, request) {

@@ -30,8 +30,8 @@ type Twins interface {
 		why string)
 }
 
-// BesideSeen counts the emulator's verdicts on an implementation that passed on a GPU.
-type BesideSeen struct {
+// TwinVerdicts counts the emulator's verdicts on an implementation that passed on a GPU.
+type TwinVerdicts struct {
 	Impl   string
 	Judged int            // cases
 	Wrong  map[string]int // of these: by the status

@@ -116,15 +116,15 @@ type Result struct {
 	Ceilings    []record.Ceiling
 	Comparisons []record.Comparison // of what was timed
 	// Steps compares the truth with the complex step, once for each operator; only with Request.Gradients
-	Steps       []Step
-	Unavailable []string      // what was asked for by name and is missing: a sentence each
-	Besides     []BesideSeen  // the emulator's verdicts on what is right on a GPU
-	Power       Power         // of the judged cases, including those of an interrupted session
-	Findings    []FindingSeen // documented findings that cover cases of the run
-	Interrupted bool          // the run ended before its plan was done
-	Open        []string      // what this machine kept from running, and why: a sentence each
-	Versions    record.Toolchain
-	Spent       []Spent // how long the parts of the run took, in order
+	Steps        []Step
+	Unavailable  []string       // what was asked for by name and is missing: a sentence each
+	TwinVerdicts []TwinVerdicts // the emulator's verdicts on what is right on a GPU
+	Power        Power          // of the judged cases, including those of an interrupted session
+	Findings     []FindingSeen  // documented findings that cover cases of the run
+	Interrupted  bool           // the run ended before its plan was done
+	Open         []string       // what this machine kept from running, and why: a sentence each
+	Versions     record.Toolchain
+	Spent        []Spent // how long the parts of the run took, in order
 }
 
 // Spent is the time that one part of a run took.

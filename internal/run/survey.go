@@ -79,7 +79,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 		for _, e := range w.entries {
 			if e.build != nil {
 				for _, k := range e.build.Kernels {
-					built[told(k.Kernel)] = true
+					built[shortKernelName(k.Kernel)] = true
 				}
 			}
 			if e.verdict != nil || !Surveyed(elements) {
@@ -139,7 +139,8 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 	return errors.Join(failures...)
 }
 
-func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
+// shortKernelName cuts a name to the length that a survey records.
+func shortKernelName(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 
 // unprepared is the prefix of the name that stands for the kernels of a call that could not be prepared.
 const unprepared = "not prepared: "
@@ -180,7 +181,7 @@ func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []st
 		return notPrepared(outcome.Status)
 	}
 	for _, k := range candidate.Facts().Kernels {
-		kernels = append(kernels, told(k.Kernel))
+		kernels = append(kernels, shortKernelName(k.Kernel))
 	}
 	_, _, err = candidate.Finish(ctx)
 	return kernels, true, err

@@ -93,13 +93,13 @@ func (u rules) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *
 // reason explains a row's status with the sentence of the first output that has it. Outputs that the truth of
 // others follows from come first.
 func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
-	said := ""
+	sentence := ""
 	for i, v := range verdicts {
-		if v.Status == status && (said == "" || c.outputs[i].Given && v.Sentence != "") {
-			said = v.Sentence
+		if v.Status == status && (sentence == "" || c.outputs[i].Given && v.Sentence != "") {
+			sentence = v.Sentence
 		}
 	}
-	return said
+	return sentence
 }
 
 // answer returns the answer of an implementation, with what its own forward saved where the case is chained.

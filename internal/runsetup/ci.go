@@ -36,8 +36,8 @@ func (f *CIFlags) ReadyForCI() error {
 	return nil
 }
 
-// TellCI writes the output that the flags for CI systems request.
-func (a *Setup) TellCI(s *session.Session, result run.Result, o *Options) error {
+// PrintCI writes the output that the flags for CI systems request.
+func (a *Setup) PrintCI(s *session.Session, result run.Result, o *Options) error {
 	if !s.Recorded() {
 		return nil
 	}

@@ -62,13 +62,13 @@ func Find(ctx context.Context) (*Sandbox, error) {
 	}
 	s := &Sandbox{path}
 	name, args := s.Wrap("/bin/true", nil, Box{})
-	var said strings.Builder
+	var stderr strings.Builder
 	_, err = subprocess.Run(ctx, subprocess.Command{
-		Path: name, Args: args, Stderr: &said, Deadline: 20 * time.Second,
+		Path: name, Args: args, Stderr: &stderr, Deadline: 20 * time.Second,
 	})
 	if err != nil {
 		return nil, missing(fmt.Sprintf("bubblewrap cannot make one (%v: %s): permit user namespaces", err,
-			strings.TrimSpace(said.String())))
+			strings.TrimSpace(stderr.String())))
 	}
 	return s, nil
 }

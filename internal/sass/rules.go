@@ -8,7 +8,7 @@ import (
 // ExponentialsBehindWait counts the exponentials of a loop between the wait for its first products (all but
 // one group) and the wait for all, and those behind the second wait, which no product overlaps. Both are 0
 // for a loop that does not wait twice.
-func (l Loop) ExponentialsBehindWait() (beside, behind int) {
+func (l Loop) ExponentialsBehindWait() (overlapped, behind int) {
 	const none, first, all = 0, 1, 2
 	passed := none
 	for _, in := range l.Instructions {
@@ -18,7 +18,7 @@ func (l Loop) ExponentialsBehindWait() (beside, behind int) {
 		case in.Opcode == "WARPGROUP.DEPBAR.LE" && passed == first:
 			passed = all
 		case in.Opcode == "MUFU.EX2" && passed == first:
-			beside++
+			overlapped++
 		case in.Opcode == "MUFU.EX2" && passed == all:
 			behind++
 		}
@@ -26,7 +26,7 @@ func (l Loop) ExponentialsBehindWait() (beside, behind int) {
 	if passed != all {
 		return 0, 0
 	}
-	return beside, behind
+	return overlapped, behind
 }
 
 var register = regexp.MustCompile(`R\d+`)

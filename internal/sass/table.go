@@ -84,9 +84,9 @@ func writeLoops(w io.Writer, k Kernel) error {
 		return fmt.Errorf("write the loops of %s: %w", k.Name, err)
 	}
 	for _, l := range loops {
-		if beside, behind := l.ExponentialsBehindWait(); behind > beside {
+		if overlapped, behind := l.ExponentialsBehindWait(); behind > overlapped {
 			fmt.Fprintf(w, "  loop 0x%x: %d of %d exponentials stand behind the wait for all products\n",
-				l.First, behind, beside+behind)
+				l.First, behind, overlapped+behind)
 		}
 		if apart := l.ProductsAddedApart(); apart > 0 {
 			products := "products are"

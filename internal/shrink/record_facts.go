@@ -46,10 +46,10 @@ func layoutOf(spec *op.Spec, pass op.Pass) string {
 // sentenceOf returns the message of the first wrong output, a wrong choice before others, or of the record if
 // there is none.
 func sentenceOf(r record.Record) string {
-	said := r.Message
+	sentence := r.Message
 	for _, v := range slices.Backward(r.Outputs) {
 		if rejects(v) && v.Gate != "G7" {
-			said = v.Message
+			sentence = v.Message
 		}
 	}
 	for _, v := range r.Outputs {
@@ -57,7 +57,7 @@ func sentenceOf(r record.Record) string {
 			return v.Message
 		}
 	}
-	return said
+	return sentence
 }
 
 // farthest returns the largest error among the wrong outputs, in units in the last place, or NaN if there is

@@ -188,9 +188,9 @@ func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
 	return all
 }
 
-// Tell prints the smallest wrong case of every added file, the emulator's findings in it, their usual
+// Print prints the smallest wrong case of every added file, the emulator's findings in it, their usual
 // cause, and the command that repeats it.
-func Tell(to io.Writer, style report.Style, all []shrink.Diagnosed) error {
+func Print(to io.Writer, style report.Style, all []shrink.Diagnosed) error {
 	for _, f := range all {
 		r := f.Record
 		_, err := fmt.Fprintf(to, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)

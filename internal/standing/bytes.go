@@ -60,8 +60,8 @@ func (m *movedBytes) Run(ctx context.Context, job backend.Job) (backend.Outcome,
 	return outcome, err
 }
 
-// tellRows prints how often triad's own rows of Triton and its variants of CUDA move each byte.
-func (p Place) tellRows(ctx context.Context, w *machine.Workers) {
+// printRows prints how often triad's own rows of Triton and its variants of CUDA move each byte.
+func (p Place) printRows(ctx context.Context, w *machine.Workers) {
 	rows := map[string]ladder.Traffic{}
 	for _, v := range p.ladder.Variants {
 		rows[v.Impl] = v.Traffic

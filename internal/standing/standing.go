@@ -148,8 +148,8 @@ func (p Place) Line() string {
 	return p.ladder.Place(p.traffic)
 }
 
-// TellTimed prints, for each case on which an added file was timed, a line with its place by its time.
-func TellTimed(out io.Writer, request run.Request, records []record.Record) {
+// PrintTimed prints, for each case on which an added file was timed, a line with its place by its time.
+func PrintTimed(out io.Writer, request run.Request, records []record.Record) {
 	if len(request.Operators) != 1 {
 		return
 	}
@@ -176,18 +176,18 @@ func TellTimed(out io.Writer, request run.Request, records []record.Record) {
 	}
 }
 
-// Tell prints the place of each kernel in a line; with all, the counts of all variants and what the kernel
+// Print prints the place of each kernel in a line; with all, the counts of all variants and what the kernel
 // needs of a multiprocessor too.
-func Tell(ctx context.Context, w *machine.Workers, places []Place, all bool) error {
+func Print(ctx context.Context, w *machine.Workers, places []Place, all bool) error {
 	for _, p := range places {
 		fmt.Fprintf(w.Out, "%s %s: %s.\n", p.Impl, p.Pass, p.Line())
 		if all && p.Python && p.Known() {
-			p.tellRows(ctx, w)
+			p.printRows(ctx, w)
 		}
 		if !all || p.Python {
 			continue
 		}
-		if err := tellCounts(w.Out, w.Style(), p); err != nil {
+		if err := printCounts(w.Out, w.Style(), p); err != nil {
 			return err
 		}
 		for _, line := range p.needs(ctx, w) {
@@ -197,7 +197,7 @@ func Tell(ctx context.Context, w *machine.Workers, places []Place, all bool) err
 	return nil
 }
 
-func tellCounts(out io.Writer, style report.Style, p Place) error {
+func printCounts(out io.Writer, style report.Style, p Place) error {
 	return report.Counted(out, style, slices.Clone(ladder.Header), p.ladder.Rows(p.Impl, p.traffic),
 		p.ladder.Case())
 }

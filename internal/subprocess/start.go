@@ -60,7 +60,7 @@ func Start(c Command) (*Process, error) {
 		}
 		begun = true
 		started <- nil
-		p.tellEnded()
+		p.signalEnd()
 		p.waitErr = p.cmd.Wait()
 		close(p.exited)
 	}, func(err error) {
@@ -81,8 +81,8 @@ func Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// tellEnded waits for the end of the process, and leaves it to be reaped, if its command asks for that.
-func (p *Process) tellEnded() {
+// signalEnd waits for the end of the process, and leaves it to be reaped, if its command asks for that.
+func (p *Process) signalEnd() {
 	if p.command.Ended == nil {
 		return
 	}

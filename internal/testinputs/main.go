@@ -77,12 +77,12 @@ func run(root, base string, out, notes io.Writer) error {
 
 // git runs git in the checkout.
 func git(root string, args ...string) (string, error) {
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	text, err := subprocess.Run(context.Background(), subprocess.Command{
-		Path: "git", Args: args, Dir: root, Stderr: &said,
+		Path: "git", Args: args, Dir: root, Stderr: &stderr,
 	})
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, said.String())
+		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return text, nil
 }

@@ -65,8 +65,8 @@ func (c *costs) total() float64 {
 	return sum
 }
 
-// tellDearest prints the ten most expensive tests.
-func (c *costs) tellDearest(out io.Writer) {
+// printDearest prints the ten most expensive tests.
+func (c *costs) printDearest(out io.Writer) {
 	var tests []test
 	for t := range c.of {
 		if t.name != "" && c.of[t] >= 1 {
@@ -81,9 +81,9 @@ func (c *costs) tellDearest(out io.Writer) {
 	}
 }
 
-// tellBudgets prints the processor time of the packages with their own budget, and of others that exceed
+// printBudgets prints the processor time of the packages with their own budget, and of others that exceed
 // theirs, the most expensive first. It returns those over budget.
-func (c *costs) tellBudgets(out io.Writer, limits map[string]float64) (over []string) {
+func (c *costs) printBudgets(out io.Writer, limits map[string]float64) (over []string) {
 	var packages []test
 	for t := range c.of {
 		if t.name == "" {

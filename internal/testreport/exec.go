@@ -147,7 +147,7 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 		select {
 		case <-child.Exited():
 			if hung != "" {
-				w.tellHang(hung)
+				w.reportHang(hung)
 			}
 			if sentence, _ := child.Exit(); sentence != "exited 0" {
 				code = 1
@@ -182,8 +182,8 @@ func (w *watched) hanging(now time.Time) string {
 	return worst
 }
 
-// tellHang prints the hung test, and every test that it is part of, as failed, like the testing package.
-func (w *watched) tellHang(name string) {
+// reportHang prints the hung test, and every test that it is part of, as failed, like the testing package.
+func (w *watched) reportHang(name string) {
 	fmt.Fprintf(w.out,
 		"\n    %s: neither ended, began nor logged anything for %v: it hangs; its goroutines stand above\n",
 		name, w.limit)

@@ -75,7 +75,7 @@ func run(in io.Reader, out io.Writer, o options) error {
 		return err
 	}
 	r := &report{
-		out: out, said: map[test][]string{}, ended: map[test]string{}, packages: map[string]string{},
+		out: out, output: map[test][]string{}, ended: map[test]string{}, packages: map[string]string{},
 		progress: p,
 	}
 	begin := time.Now()
@@ -88,9 +88,9 @@ func run(in io.Reader, out io.Writer, o options) error {
 		return err
 	}
 	spent.name(p.folders)
-	skipped := r.tellSkipped()
-	spent.tellDearest(out)
-	over := spent.tellBudgets(out, limits)
+	skipped := r.printSkipped()
+	spent.printDearest(out)
+	over := spent.printBudgets(out, limits)
 	lost, err := r.checkNames(o)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func run(in io.Reader, out io.Writer, o options) error {
 	if err := r.writeKeys(o.keys); err != nil {
 		return err
 	}
-	r.tellEnd(time.Since(begin), spent.total())
+	r.printEnd(time.Since(begin), spent.total())
 	switch {
 	case r.failed > 0:
 		return fmt.Errorf("%d packages failed", r.failed)

@@ -30,7 +30,7 @@ func (t test) String() string { return t.pkg + " " + t.name }
 type report struct {
 	out      io.Writer
 	progress *progress
-	said     map[test][]string // the output of each, until it is needed
+	output   map[test][]string // the output of each, until it is needed
 	ended    map[test]string   // pass, fail or skip
 	packages map[string]string // the same for packages
 	cases    []covered
@@ -85,7 +85,7 @@ func (r *report) follow(e event) {
 	case e.Action == "build-output":
 		r.print(e.Output)
 	case e.Action == "output":
-		r.said[key] = append(r.said[key], e.Output)
+		r.output[key] = append(r.output[key], e.Output)
 	case e.Test != "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
 		r.endTest(key, e.Action)
 	case e.Action == "pass" || e.Action == "skip" || e.Action == "fail":
@@ -97,21 +97,21 @@ func (r *report) follow(e event) {
 var runsBecause = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: runs: (.*)$`)
 
 func (r *report) endTest(t test, how string) {
-	said := strings.Join(r.said[t], "")
-	delete(r.said, t)
+	output := strings.Join(r.output[t], "")
+	delete(r.output, t)
 	r.ended[t] = how
-	if m := runsBecause.FindStringSubmatch(said); m != nil {
+	if m := runsBecause.FindStringSubmatch(output); m != nil {
 		r.cases = append(r.cases, covered{t, "runs: " + m[1]})
 	}
 	switch how {
 	case "skip":
-		why := reason(said)
+		why := reason(output)
 		r.skipped = append(r.skipped, skip{t, why})
 		if need.IsLong(why) {
 			r.cases = append(r.cases, covered{t, why})
 		}
 	case "fail":
-		r.print(said)
+		r.print(output)
 		inner := func(other test) bool {
 			return other.pkg == t.pkg && r.ended[other] == "fail" && strings.HasPrefix(other.name, t.name+"/")
 		}
@@ -120,12 +120,12 @@ func (r *report) endTest(t test, how string) {
 				return // which printed its own
 			}
 		}
-		r.tellRepeat(t)
+		r.printRepeat(t)
 	}
 }
 
-// tellRepeat prints the command that runs a failed test alone.
-func (r *report) tellRepeat(t test) {
+// printRepeat prints the command that runs a failed test alone.
+func (r *report) printRepeat(t test) {
 	r.failures++
 	r.print("    repeat it alone: " + r.repeat(t) + "\n")
 }
@@ -153,20 +153,20 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 // endPackage prints the line of a package; after a failure, also the output of tests that never ended.
 func (r *report) endPackage(e event) {
 	r.packages[e.Package] = e.Action
-	for _, key := range slices.SortedFunc(maps.Keys(r.said),
+	for _, key := range slices.SortedFunc(maps.Keys(r.output),
 		func(a, b test) int { return strings.Compare(a.name, b.name) }) {
 		if key.pkg != e.Package || key.name == "" {
 			continue
 		}
 		if e.Action == "fail" {
-			r.print(strings.Join(r.said[key], ""))
-			r.tellRepeat(key)
+			r.print(strings.Join(r.output[key], ""))
+			r.printRepeat(key)
 		}
-		delete(r.said, key)
+		delete(r.output, key)
 	}
 	whole := test{pkg: e.Package}
-	own := r.said[whole]
-	delete(r.said, whole)
+	own := r.output[whole]
+	delete(r.output, whole)
 	if e.Action != "fail" && len(own) > 0 {
 		own = own[len(own)-1:] // "ok  package  1.2s"
 	}
@@ -184,9 +184,9 @@ func (r *report) endPackage(e event) {
 var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
 
 // reason returns the last line that a skipped test printed, without its place in the source.
-func reason(said string) string {
+func reason(output string) string {
 	var words []string
-	for _, line := range slices.Backward(strings.Split(said, "\n")) {
+	for _, line := range slices.Backward(strings.Split(output, "\n")) {
 		if text := strings.TrimSpace(place.ReplaceAllString(line, "")); text != "" &&
 			!strings.HasPrefix(text, "--- ") && !strings.HasPrefix(text, "=== ") {
 			words = append(words, text)
@@ -202,9 +202,9 @@ func reason(said string) string {
 	return strings.Join(words, " ")
 }
 
-// tellSkipped prints what was skipped and why: first unexcused skips, then the tests that need a GPU. It
+// printSkipped prints what was skipped and why: first unexcused skips, then the tests that need a GPU. It
 // returns the number of the former. Tests left to the long tier are only counted, at the end.
-func (r *report) tellSkipped() int {
+func (r *report) printSkipped() int {
 	var others, onGPU []skip
 	for _, s := range r.skipped {
 		switch {
@@ -220,8 +220,8 @@ func (r *report) tellSkipped() int {
 	return len(others)
 }
 
-// tellEnd prints the last line.
-func (r *report) tellEnd(took time.Duration, processor float64) {
+// printEnd prints the last line.
+func (r *report) printEnd(took time.Duration, processor float64) {
 	tests, cases, long := 0, 0, 0
 	for t := range r.ended {
 		if strings.Contains(t.name, "/") {

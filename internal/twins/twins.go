@@ -137,17 +137,17 @@ func (t *Twins) Of(r record.Record) *ownkernels.Backend {
 	return nil
 }
 
-// Tell prints a line for each file with the emulator's verdicts.
-func Tell(a *runsetup.Setup, result run.Result) {
+// Print prints a line for each file with the emulator's verdicts.
+func Print(a *runsetup.Setup, result run.Result) {
 	to := a.Style().Wrap(a.Out)
-	for _, s := range result.Besides {
+	for _, s := range result.TwinVerdicts {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
-			besideWords(s))
+			twinWords(s))
 	}
 }
 
-// besideWords summarizes the emulator's verdicts on a file: "RACE on 2, of 12; not judged there on 1: ...".
-func besideWords(s run.BesideSeen) string {
+// twinWords summarizes the emulator's verdicts on a file: "RACE on 2, of 12; not judged there on 1: ...".
+func twinWords(s run.TwinVerdicts) string {
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(s.Wrong)) {
 		words = append(words, fmt.Sprintf("%s on %d", status, s.Wrong[status]))

@@ -339,9 +339,9 @@ func (a *Adapter) startFailure(err error) error {
 }
 
 const (
-	// besideOthers multiplies the limit of a first call while as many other processes compile as there are
+	// busyFactor multiplies the limit of a first call while as many other processes compile as there are
 	// cores.
-	besideOthers = 4
+	busyFactor = 4
 	// mostKept is the number of bytes of shared memory that a worker may keep between two jobs while others
 	// judge in parallel: fresh pages cost more than all else that a large job does on the host. The number of
 	// workers is limited so that each has five times as much.
@@ -372,7 +372,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	limit := a.opts.Limits.call(earlier, a.GPU)
 	side := a.Lanes() > 0
 	if side && len(earlier) == 0 {
-		limit *= besideOthers
+		limit *= busyFactor
 	}
 	done := a.opts.Pending.begin(job.Implementation.Name, limit)
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, limit, a.phase(earlier), &reply)

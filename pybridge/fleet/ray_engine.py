@@ -4,10 +4,10 @@
 
 The driver (internal/fleet/ray.go) writes a request a line on stdin and reads an answer a line on stdout; logs
 go to stderr. Requests: {"submit": {"folder": DIR, "shards": [1, 2]}}, {"gone": [1, 2]}, {"cancel": AT_ONCE}.
-A task runs `triad part` in a scratch folder of its node, with what an earlier task of the shard left, and
-returns the part and how it ended; both are written into the driver's folder here, so that nodes need no
-common file system. The files of LIST, a JSON list of paths from the root, travel too. A task that is lost
-with its node is run again elsewhere by Ray. It has one core, or where it wants a GPU its share of the cores.
+A task runs `triad part` in a scratch folder of its node, with the results that an earlier task of the shard
+left, and returns the part and its outcome. This process writes both into the driver's folder, so that nodes
+need no common file system. The files of LIST, a JSON list of paths from the root, are sent too. Ray runs a
+task again elsewhere if its node is lost. A task has one core, or with a GPU its share of the cores.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ KEPT_S = 7 * 24 * 3600  # how long a node keeps a copy that nobody uses
 
 
 class Stop:
-    """Says to all tasks of a run that it was stopped: one that is cancelled by Ray could return nothing. It
-    is a word in the cluster's store. An actor would have to be asked with ray.get, and a task that waits in
-    there gives its core to another one."""
+    """Tells all tasks of a run that it was stopped, through a key in the cluster's store. A task that Ray
+    cancels could return nothing. An actor would have to be asked with ray.get, and a task that waits in there
+    gives its core to another one."""
 
     def __init__(self) -> None:
         self.key = f"triad-stop-{uuid.uuid4()}".encode()
 
     def say(self) -> None:
-        with contextlib.suppress(Exception):  # the head is away: it is said again at the next look
+        with contextlib.suppress(Exception):  # the head is unreachable: the next look repeats the word
             internal_kv._internal_kv_put(self.key, b"1")
 
-    def said(self) -> bool:
+    def is_given(self) -> bool:
         try:
             return bool(internal_kv._internal_kv_exists(self.key))
-        except Exception:  # the head is away for a while: the next look tells
+        except Exception:  # the head is unreachable: the next look tries again
             return False
 
     def forget(self) -> None:
@@ -59,7 +59,7 @@ class Stop:
 
 
 class Package:
-    """Files on their way to the nodes, by their paths below a folder. Each node keeps one copy."""
+    """Files to copy to the nodes, by their paths below a folder. Each node keeps one copy."""
 
     def __init__(self, kind: str, files: dict[str, bytes], mode: int):
         self.files, self.mode = files, mode
@@ -67,7 +67,8 @@ class Package:
         self.name = f"{kind}-{hashlib.sha256(''.join(sorted(sums)).encode()).hexdigest()[:16]}"
 
     def install(self) -> Path:
-        """The folder of the files on this node. Copies that no run of a week has used are removed."""
+        """Returns the folder of the files on this node. Copies that no run has used for a week are
+        removed."""
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triad" / "ray"
         there = cache / self.name
         if not there.is_dir():
@@ -91,15 +92,15 @@ class Package:
 
 
 def program(triad: Path, gpus: float) -> list[Path]:
-    """triad, and for a GPU what lies beside it."""
-    beside = [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")] if gpus else []
-    return [triad, *(file for file in beside if file.is_file())]
+    """Returns triad and, for a GPU, triad-cuda and the kernel libraries in its folder."""
+    others = [triad.parent / "triad-cuda", *(triad.parent / "kernels").glob("*")] if gpus else []
+    return [triad, *(file for file in others if file.is_file())]
 
 
 def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shard: int, before: bytes | None,
          stop: Stop) -> tuple[str, bytes | None, str]:
-    """Runs one shard on this node. Gives the outcome as JSON, the database if there is one, and the log's
-    end."""
+    """Runs one shard on this node. Returns the outcome as JSON, the database if there is one, and the end of
+    the log."""
     triad = binary.install() / "triad"
     if files.files:
         plan["root"] = str(files.install())
@@ -112,14 +113,14 @@ def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shar
         with open(folder / "log", "w+b") as log:
             child = subprocess.Popen([str(triad), "part", scratch, str(shard)], stdin=subprocess.DEVNULL,
                                      stdout=log, stderr=log, env=os.environ | {"GOMAXPROCS": str(cores)})
-            told = False
+            is_interrupted = False
             while child.poll() is None:
                 try:
                     child.wait(LOOK_S)
                 except subprocess.TimeoutExpired:
-                    if not told and stop.said():
-                        child.terminate()  # it ends with the case that it is at
-                        told = True
+                    if not is_interrupted and stop.is_given():
+                        child.terminate()  # it ends after the current case
+                        is_interrupted = True
             log.seek(max(0, log.tell() - LOG_BYTES))
             text = log.read().decode(errors="replace")
         outcome = folder / f"part-{shard}.json"
@@ -129,7 +130,7 @@ def part(binary: Package, files: Package, cores: int, plan: dict[str, Any], shar
 
 
 def cores(gpus: float) -> int:
-    """The cores of a task: one, or those that belong to its GPUs on the node with the fewest for a GPU."""
+    """Returns the cores of a task: one, or the fewest cores per GPU of any node times its GPUs."""
     if not gpus:
         return 1
     shares = [node["Resources"].get("CPU", 1) * gpus / node["Resources"]["GPU"] for node in ray.nodes()
@@ -162,7 +163,7 @@ class Engine:
         return {}
 
     def gone(self, shards: list[int]) -> dict[str, Any]:
-        """The shards whose tasks have ended; their parts are in the folder before this returns."""
+        """Returns the shards whose tasks have ended; their parts are in the folder before this returns."""
         if self.cancelled:
             self.stop.say()
         ended: dict[str, str] = {}
@@ -195,15 +196,15 @@ class Engine:
 
 
 def whole(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file completely or not at all."""
     new = path.with_suffix(path.suffix + ".new")
     new.write_bytes(data)
     new.replace(path)
 
 
 def connect(address: str, gpus: float, size: int) -> str:
-    """Connects to a cluster, or starts one on this machine, and gives a sentence where it cannot serve. Each
-    node has to hold size bytes: ray.put waits for ever where the object store is smaller."""
+    """Connects to a cluster, or starts one on this machine. Returns a sentence if it cannot be used. Each
+    node needs room for size bytes: ray.put waits for ever if the object store is smaller."""
     try:
         ray.init(address=address or None, log_to_driver=False, logging_level="error")
     except (ConnectionError, RuntimeError, ValueError) as e:
@@ -240,7 +241,7 @@ def main() -> int:
         try:
             answer = {"submit": lambda: engine.submit(**given), "gone": lambda: engine.gone(given),
                       "cancel": lambda: engine.cancel(given)}[verb]()
-        except Exception as e:  # whatever it is, the driver is told
+        except Exception as e:  # the driver reports it, whatever it is
             answer = {"error": f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e) else ''}"}
         print(json.dumps(answer), file=answers)
     engine.stop.forget()

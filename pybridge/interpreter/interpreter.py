@@ -7,9 +7,8 @@ What is wrong there, and is put right by `correct()`:
 both truncate subnormals. Here torch converts, to nearest even as the hardware does, and `tl.dot` decodes its
 operands to fp32 (int8 to int32) before it multiplies.
 
-int8 was right before, and stays so: the assertion that `tl.dot(a, b, acc)` meets with an int32 acc is no
-fault of the interpreter. Triton's compiler makes the same one for a GPU, and both take `tl.dot(a, b, acc,
-out_dtype=tl.int32)`.
+int8 needs no correction. `tl.dot(a, b, acc)` with an int32 acc fails an assertion here and in Triton's
+compiler; both take `tl.dot(a, b, acc, out_dtype=tl.int32)`.
 
 * arithmetic on bf16 values themselves, sums of them and conversions between them and integers work on the
   bits: here every operation is one in fp32 that is rounded once, as on a GPU, and a sum is one of pairs;
@@ -17,10 +16,10 @@ out_dtype=tl.int32)`.
   range: here it wraps, as on a GPU;
 * a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it
   meets: here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
-* `x.exp()` and the like fail, since `tl.exp` alone is told that it is interpreted: here both are;
+* `x.exp()` and the like fail, because the interpreter replaces only `tl.exp`: here both work;
 * libdevice has no functions: here it has those that NumPy and torch have;
 * `tl.maximum`, `tl.minimum` and `tl.clamp` keep NaN: here they drop it, as on a GPU, unless `propagate_nan`
-  asks for it, and so does a maximum with its index, in the order of the row;
+  is set, and so does a maximum with its index, in the order of the row;
 * memory: interpreter_memory.py; autotune: interpreter_tuning.py; multiply-adds: interpreter_fused.py.
 """
 
@@ -57,7 +56,7 @@ _convert_without_correction = interpreter._convert_float
 
 
 def _as_torch(data: np.ndarray, dtype: tl.dtype) -> torch.Tensor:
-    """The bits in data as a torch tensor of the Triton dtype."""
+    """Returns the bits in data as a torch tensor of the Triton dtype."""
     bits = np.ascontiguousarray(data).reshape(data.shape)
     return torch.from_numpy(bits.view(_SIGNED[bits.itemsize])).view(_TORCH[dtype])
 
@@ -76,12 +75,12 @@ def _convert_float(data, source, target, rounding_mode):
 
 
 def _widened(bits: np.ndarray) -> np.ndarray:
-    """bf16 as fp32, which has the same exponents."""
+    """Returns bf16 as fp32, which has the same exponents."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def _decoded(handle) -> np.ndarray:
-    """The values of a dot operand in a type that NumPy multiplies exactly."""
+    """Returns the values of a dot operand in a type that NumPy multiplies exactly."""
     dtype = handle.dtype.scalar
     if dtype.name == "bf16":
         return _widened(handle.data)
@@ -103,18 +102,18 @@ def _create_dot(self, a, b, d, input_precision, max_num_imprecise_acc):
 
 
 def _narrow(handle) -> bool:
-    """Says whether a handle holds bits of a type that NumPy does not know."""
+    """Reports whether a handle holds bits of a type that NumPy lacks."""
     return handle.dtype.scalar.name in _NARROW
 
 
 def _rounded(data: np.ndarray, dtype: tl.dtype):
-    """Values as a handle of a type that NumPy does not know."""
+    """Returns values as a handle of a type that NumPy lacks."""
     data = np.asarray(data, np.float32)
     return interpreter.TensorHandle(_convert_float(data, tl.float32, dtype, None), dtype)
 
 
 def _computing(original: Callable) -> Callable:
-    """Has an operation of the builder, op(handles..., function), compute with values. A comparison gives
+    """Makes an operation of the builder, op(handles..., function), compute with values. A comparison gives
     bools."""
     @functools.wraps(original)
     def operation(self, *arguments):
@@ -186,15 +185,15 @@ def _sum(original: Callable) -> Callable:
 
 
 def _create_clampf(self, value, low, high, propagate_nans):
-    """NaN is clamped to a bound, as a GPU's fmax and fmin do, unless the call propagates it."""
+    """Clamps NaN to a bound, as a GPU's fmax and fmin do, unless the call propagates it."""
     largest, smallest = ((np.maximum, np.minimum) if propagate_nans == tl.PropagateNan.ALL
                          else (np.fmax, np.fmin))
     return self.ternary_op(value, low, high, lambda x, a, b: smallest(largest(x, a), b))
 
 
 def _min_max(original: Callable) -> Callable:
-    """Where values are reduced together with their indices, compares as the combining function of Triton
-    does, which keeps the later of two values where one of them is NaN."""
+    """Compares like Triton's combining function when values are reduced with their indices: of two values it
+    keeps the later one if one is NaN."""
     @functools.wraps(original)
     def min_max(self, input, val_reduce_op, idx_reduce_op=None):
         value = input[0] if isinstance(input, tuple) else input
@@ -228,7 +227,7 @@ def _implicit(original: Callable) -> Callable:
 
 
 def _number(value):
-    """A number of Python as a scalar of Triton; all else as it is."""
+    """Returns a number of Python as a scalar of Triton, any other argument unchanged."""
     scalar = isinstance(value, (int, float))
     return interpreter.interpreter_semantic.to_tensor(value, False) if scalar else value
 
@@ -252,18 +251,19 @@ class _Numbers(interpreter.ASTTransformer):
 
 
 def _round(x: np.ndarray) -> np.ndarray:
-    """To the nearest integer, halves away from zero, as CUDA's round."""
+    """Rounds to the nearest integer, ties away from zero, as CUDA's round."""
     whole = np.trunc(x)
     return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0))
 
 
 def _by_torch(function: Callable) -> Callable:
-    """A function of torch's, of arrays."""
+    """Returns a function of arrays that calls one of torch."""
     return lambda x: function(torch.from_numpy(np.ascontiguousarray(x))).numpy()
 
 
 def _integers(x: np.ndarray, to: type) -> np.ndarray:
-    """The nearest integers, halves to even, those beyond the type its ends and NaN 0."""
+    """Rounds to the nearest integers, ties to even. Values beyond the type become its limits, NaN becomes
+    0."""
     ends = np.iinfo(to)
     near = np.rint(x)
     inside = np.where((near >= float(ends.min)) & (near < -float(ends.min)), near, 0).astype(to)
@@ -327,7 +327,7 @@ def _member(function: Callable) -> Callable:
 
 
 def _give_members() -> None:
-    """Lets x.exp() be tl.exp(x): the interpreter hands its own semantic to tl.exp alone."""
+    """Makes x.exp() work like tl.exp(x), to which alone the interpreter passes its own semantic."""
     for name, function in vars(tl.math).items():
         given = vars(tl.tensor).get(name)
         if tl.core.is_builtin(function) and inspect.isfunction(given) and not tl.core.is_builtin(given):
@@ -341,7 +341,7 @@ _BUILDER = interpreter.InterpreterBuilder
 
 
 def _launches(init: Callable) -> Callable:
-    """A launch as Triton's own has it: a grid may be a list."""
+    """Launches like Triton itself: a grid may be a list."""
     def made(self, fn, arg_names, grid, *rest, **named) -> None:
         init(self, fn, arg_names, grid, *rest, **named)
         self.grid = (lambda args: tuple(grid(args))) if callable(grid) else tuple(grid)
@@ -367,8 +367,8 @@ _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTION
 
 
 def correct() -> None:
-    """Puts the corrections in place, for the whole process, where they are not there. A file that sets
-    TRITON_INTERPRET when it is imported is interpreted all the same."""
+    """Applies the corrections once for the whole process. A file that sets TRITON_INTERPRET when it is
+    imported is interpreted all the same."""
     knobs.runtime.interpret = True
     if all(vars(owner)[name] is corrected for owner, name, corrected in _CORRECTIONS):
         return
@@ -381,7 +381,7 @@ def correct() -> None:
 
 
 def without_correction() -> None:
-    """Takes the corrections back: the tests show that they are needed."""
+    """Removes the corrections: tests show that they are needed."""
     for owner, name, original in _ORIGINALS:
         setattr(owner, name, original)
     interpreter.InterpretedFunction.rewritten_fn.clear()  # they were rewritten with the corrections
@@ -389,7 +389,7 @@ def without_correction() -> None:
 
 
 def dot(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype) -> torch.Tensor:
-    """a b through the interpreter's `tl.dot`; accumulator is float32 or int32."""
+    """Returns a b through the interpreter's `tl.dot`; accumulator is float32 or int32."""
     from probe_kernels import dot_kernel
     out = torch.empty((a.shape[0], b.shape[1]), dtype=accumulator)
     dot_kernel[(1,)](a, b, out, M=a.shape[0], N=b.shape[1], K=a.shape[1], ACCUMULATOR=tl.int32
@@ -398,15 +398,16 @@ def dot(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype) -> torch.Ten
 
 
 def call_once() -> None:
-    """Calls a kernel for what the first call of a process imports. No thread begins: the process may fork."""
-    with contextlib.suppress(Exception):  # of a worker prove tells what is wrong
+    """Calls a kernel, so that the imports of a first call are done. It starts no thread, so the process may
+    fork."""
+    with contextlib.suppress(Exception):  # in a worker, prove reports what is wrong
         dot(torch.ones((16, 16)), torch.ones((16, 16)), torch.float32)
 
 
 @functools.cache
 def prove() -> str:
-    """Multiplies two bf16 matrices through the interpreter and gives what is wrong, or "". The worker refuses
-    Triton rows if it is not "". A forked worker has the answer of its parent."""
+    """Multiplies two bf16 matrices through the interpreter and returns what is wrong, or "". If something is,
+    the worker refuses Triton rows. A forked worker has the answer of its parent."""
     a = torch.tensor([[1.0, -2.0], [0.5, 3.0]]).repeat(8, 8).to(torch.bfloat16)
     try:
         right = torch.equal(dot(a, a.T.contiguous(), torch.float32), a.float() @ a.float().T)

@@ -1,13 +1,13 @@
-"""What Triton 3.6's interpreter does again for every call of a device function, every block or every value,
-and what here is done once. Nothing that a kernel computes changes.
+"""Caches for work that Triton 3.6's interpreter repeats for every call of a device function, every block or
+every value. Results of kernels do not change.
 
-* Every launch, and every call of a function that is jitted itself, such as `tl.sum` or `tl.zeros`, looks
-  through all of triton.language for what has to be replaced: here that is noted once, and replaced where it
-  is not yet, in a module all at once.
-* Every value looks for its NumPy type in a dict that is made for it, and makes its sizes anew, each an object
-  with a type of its own: here those of a shape are made once.
-* Every sum and product of integers is made again in 64 bits, for an assertion that is made in debugging
-  alone.
+* Every launch, and every call of a jitted function such as `tl.sum` or `tl.zeros`, searches all of
+  triton.language for members to replace. Here the search happens once; members not yet replaced are set, all
+  of a module at once.
+* Every value builds a dict to look up its NumPy type, and new objects for its sizes. Here the objects of a
+  shape are made once.
+* Every sum and product of integers is computed a second time in 64 bits, for an assertion that only debug
+  mode makes.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ _block_type_each_time = tl.block_type.__init__
 _sanitize_each_time = TritonSemantic.binary_op_sanitize_overflow_impl
 
 
-# ---- what is replaced in triton.language
+# ---- replaced members of triton.language
 
 
 Seen = tuple[bool, bool]
-"""Which of triton.language and its core a function sees as modules: what is replaced depends on it."""
+"""Whether a function sees triton.language, and whether its core, as modules. The replaced members depend on
+it."""
 
 
 _SEEN: weakref.WeakKeyDictionary[Callable, Seen] = weakref.WeakKeyDictionary()
 
 
 def _seen(fn: Callable) -> Seen:
-    """Looked for when the function is called for the first time: its file has been imported by then."""
+    """Returns what a function sees, found at its first call, when its file has been imported."""
     found = _SEEN.get(fn)
     if found is None:
         found = _SEEN[fn] = _look(fn)
@@ -59,7 +60,7 @@ Members = list[tuple[object, dict[str, object]]]
 
 
 def _note(seen: Seen) -> Members:
-    """What the interpreter puts into which places for a function that sees this."""
+    """Returns the members that the interpreter replaces for a function that sees this."""
     modules = {str(i): module for i, module in enumerate((tl, tl.core)) if seen[i]}
     scope = _patch_lang_each_time(types.FunctionType((lambda: None).__code__, modules))
     noted: dict[object, dict[str, object]] = {}
@@ -74,15 +75,15 @@ _NOTED = {seen: _note(seen) for seen in ((True, False), (False, True), (True, Tr
 
 @functools.cache
 def _missing(seen: Seen, before: frozenset[Seen]) -> Members:
-    """What is left to replace for a function that sees this, after functions that saw what is in before. It
-    does not matter for which of them a member was replaced."""
+    """Returns the members still to replace for a function that sees this, after functions that saw the
+    elements of `before`."""
     replaced = {(place, name) for earlier in before for place, members in _NOTED[earlier] for name in members}
     return [(place, {name: member for name, member in members.items() if (place, name) not in replaced})
             for place, members in _NOTED[seen]]
 
 
 class _Launch(interpreter._LangPatchScope):
-    """What is replaced until the end of a launch, by what its kernel and the functions that it calls see."""
+    """The members that are replaced until a launch ends, for its kernel and the functions that it calls."""
 
     now: _Launch | None = None
 
@@ -118,7 +119,7 @@ class _Launch(interpreter._LangPatchScope):
 def _patch_lang(fn: Callable) -> interpreter._LangPatchScope:
     seen = _seen(fn)
     if seen not in _NOTED:
-        return _patch_lang_each_time(fn)  # which says what is missing
+        return _patch_lang_each_time(fn)  # it reports what is missing
     if _Launch.now is None:
         _Launch.now = _Launch()
     _Launch.now.add(seen)
@@ -143,7 +144,7 @@ def _get_np_dtype(dtype: tl.dtype) -> np.dtype:
 
 
 class _Shape:
-    """What blocks of one shape share; none of it changes."""
+    """Immutable objects that blocks of one shape share."""
 
     known: dict[tuple[int, ...], _Shape] = {}
 
@@ -163,7 +164,7 @@ def _shape(sizes: tuple[int, ...]) -> _Shape:
 
 
 def _known(sizes) -> _Shape | None:
-    """The shape that a block's sizes were made for; a tuple of Triton's takes other names for its members."""
+    """Returns the shape of sizes that come from this cache, else None."""
     return vars(sizes).get("known") if type(sizes) is tl.tuple else None
 
 
@@ -183,10 +184,10 @@ def _block_type(self, element_ty: tl.dtype, shape) -> None:
     if found is None:
         sizes = tuple([getattr(n, "value", n) for n in shape])
         if not all(type(n) is int for n in sizes):
-            return _block_type_each_time(self, element_ty, shape)  # which says what is wrong
+            return _block_type_each_time(self, element_ty, shape)  # it reports what is wrong
         found = _shape(sizes)
     if element_ty.name not in found.blocks:
-        _block_type_each_time(self, element_ty, shape)  # which checks them
+        _block_type_each_time(self, element_ty, shape)  # it checks them
         found.blocks[element_ty.name] = self.numel, self.name
     self.element_ty, self.shape = element_ty, found.sizes
     self.numel, self.name = found.blocks[element_ty.name]

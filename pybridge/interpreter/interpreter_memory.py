@@ -1,12 +1,12 @@
-"""The memory of a GPU in Triton 3.6's interpreter, which reads and writes wherever a pointer points and fills
-what a load masks off with 0.
+"""GPU memory for Triton 3.6's interpreter, which itself reads and writes wherever a pointer points and fills
+masked lanes of a load with 0.
 
 * A pointer knows the tensors that it may point into: those of the arguments that it was computed from. Its
   type carries them, since every operation hands on the type of its operand.
 * A load, a store or an atomic operation whose own mask leaves a lane outside these tensors is OutOfBounds,
   before it reads or writes anything. Memory that surrounds a tensor on purpose, a guard band, is outside.
-* The lanes that a load masks off without saying what they hold (`other`, `padding_option`) hold poison: NaN,
-  or a large odd number. On a GPU they are undefined.
+* Masked lanes of a load without `other` or `padding_option` hold poison: NaN, or a large odd number. On a GPU
+  they are undefined.
 
 An address that a kernel computes from integers points into the guarded buffer or argument that holds it; one
 in neither is not checked.
@@ -35,14 +35,14 @@ _store_anywhere = interpreter._interpreter.store
 
 
 class _Place:
-    """The bytes of a tensor's storage."""
+    """Returns the bytes of a tensor's storage."""
 
     def __init__(self, name: str, first: int, count: int):
         self.name, self.first, self.count = name, first, count
         self._views: dict[np.dtype, np.ndarray] = {}
 
     def elements(self, dtype: np.dtype) -> np.ndarray:
-        """Its elements, from the first byte on, as many as are whole."""
+        """Returns its elements from the first byte on, without an incomplete last one."""
         found = self._views.get(dtype)
         if found is None:
             whole = self.count - self.count % dtype.itemsize
@@ -52,7 +52,7 @@ class _Place:
 
 
 class _Pointer(tl.pointer_type):
-    """The type of pointers into some places."""
+    """The type of pointers into a set of places."""
 
     def __init__(self, plain: tl.pointer_type, places: tuple[_Place, ...]):
         super().__init__(plain.element_ty, plain.address_space, plain.const)
@@ -81,7 +81,7 @@ _launch = _Launch()
 
 
 def _places(handle: Any) -> tuple[_Place, ...]:
-    """Where a pointer may point to; nothing where that is not known."""
+    """Returns where a pointer may point to; nothing if that is not known."""
     return getattr(handle.dtype.scalar, "places", ())
 
 
@@ -91,7 +91,7 @@ def _plain(pointer: tl.pointer_type) -> tl.pointer_type:
 
 
 def _holding(addresses: np.ndarray) -> tuple[_Place, ...]:
-    """The places that hold these addresses, nothing where one of them is in none."""
+    """Returns the places that hold these addresses; nothing if one of them is in none."""
     known = [*_launch.places.values(), *(_Place("a buffer", *b.extent()) for b in tensors.Buffer.alive)]
     found: dict[_Place, None] = {}
     for address in np.unique(addresses):
@@ -134,7 +134,7 @@ def _elements(what: str, pointers: Any, mask: np.ndarray | None, dtype: np.dtype
 
 
 def _outside(pointers: Any, mask: np.ndarray | None, size: int, places: tuple[_Place, ...]) -> np.ndarray:
-    """Which lanes are in none of the places."""
+    """Returns the lanes that are in none of the places."""
     outside = np.ones(pointers.data.shape, bool) if mask is None else mask.copy()
     for place in places:
         if place.count >= size:
@@ -155,7 +155,7 @@ def _complaint(what: str, pointers: Any, mask: np.ndarray | None, size: int,
 
 
 def _poison(shape: tuple[int, ...], dtype: tl.dtype) -> np.ndarray:
-    """What lanes hold that nothing is said of."""
+    """Returns the poison of masked lanes whose contents a load leaves open."""
     numbers = interpreter._get_np_dtype(dtype)
     if numbers.kind == "f":
         return np.full(shape, np.nan, numbers)
@@ -244,7 +244,7 @@ def _create_atomic_cas(original: Callable) -> Callable:
 
 
 def _create_bitcast(original: Callable) -> Callable:
-    """Of a pointer too, from one and from an integer."""
+    """Wraps create_bitcast: a pointer made of another one, or of an integer, points into the same places."""
     @functools.wraps(original)
     def create_bitcast(self, source, target):
         handle = original(self, source, target)
@@ -256,8 +256,8 @@ def _create_bitcast(original: Callable) -> Callable:
 
 
 def _either(original: Callable, first: int) -> Callable:
-    """Of an operation that takes lanes from two operands, the first of them being this argument. Where one of
-    them may point anywhere, so may what comes of them."""
+    """Wraps an operation that takes lanes from two operands, of which this argument is the first. If one may
+    point anywhere, so may the result."""
     @functools.wraps(original)
     def chosen(self, *arguments):
         handle = original(self, *arguments)
@@ -270,7 +270,7 @@ def _either(original: Callable, first: int) -> Callable:
 
 
 def _arguments(original: Callable) -> Callable:
-    """Notes where the arguments of a launch lie, by their names."""
+    """Records where the arguments of a launch lie, by their names."""
     @functools.wraps(original)
     def init_args(self, positional, named):
         global _launch
@@ -284,7 +284,7 @@ def _arguments(original: Callable) -> Callable:
 
 
 def _tensors(value: Any) -> list[Any]:
-    """The tensors of an argument, a tensor, a descriptor of one or a tuple of them."""
+    """Returns the tensors of an argument: a tensor, a descriptor of one or a tuple of them."""
     if isinstance(value, tuple):
         return [tensor for part in value for tensor in _tensors(part)]
     if isinstance(value, interpreter.TensorDescriptor):
@@ -294,7 +294,7 @@ def _tensors(value: Any) -> list[Any]:
 
 
 def argument(value: Any, converted: Any) -> Any:
-    """What a tensor becomes in a kernel, with the place that it points to."""
+    """Returns the kernel's handle of a tensor, with the place that it points to."""
     if isinstance(converted, tl.tensor) and converted.dtype.is_ptr():
         pointer = _Pointer(converted.dtype, (_launch.place(interpreter._unwrap_tensor(value)),))
         return tl.tensor(interpreter.TensorHandle(converted.handle.data, pointer), pointer)

@@ -29,8 +29,8 @@ FLOATS = ("fp32", "fp16", "bf16")
 
 
 def _import_triton() -> tuple[Any, Any, str]:
-    """Gives triton, triton.language and, where they cannot be had, why. A folder named triton imports as an
-    empty namespace, so the import alone proves nothing."""
+    """Returns triton, triton.language and, if they are missing, the reason. A folder named triton imports as
+    an empty namespace, so a successful import proves nothing."""
     try:
         import triton
         if not hasattr(triton, "jit"):
@@ -43,8 +43,8 @@ def _import_triton() -> tuple[Any, Any, str]:
 
 triton, tl, TRITON_MISSING = _import_triton()
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-"""Kernels run in Triton's interpreter, on a CPU: every program costs about a millisecond and registers are
-free, so tiles are larger."""
+"""Whether kernels run in Triton's interpreter, on a CPU. A program costs about a millisecond there and
+registers cost nothing, so tiles are larger."""
 
 
 @dataclass(frozen=True)
@@ -54,25 +54,25 @@ class Implementation:
     forward, backward  take tensors by position in the order of the spec (a backward: the order of [backward]
                        inputs), attributes by keyword as bool, int, float or str, and return a tensor or a
                        tuple in the spec's order of outputs, with None for an
-                       optional output that is not given. Outputs are contiguous. What they raise is a CRASH,
-                       NotImplementedError too.
-    outputs, gradients the names that forward and backward give.
-    perhaps            outputs behind these that forward may give, or None for.
-    contract           a name, or a dict by (pass, dtype) with "fp32" for what it leaves out.
-    dtypes             the case dtypes it takes; backward_dtypes where those of its backward are others.
+                       optional output that is not given. Outputs are contiguous. Any exception is a CRASH,
+                       NotImplementedError included.
+    outputs, gradients the names of the results of forward and backward.
+    perhaps            further outputs of forward, in this order, each of which may be None.
+    contract           a name, or a dict by (pass, dtype); "fp32" where it has no entry.
+    dtypes             the supported case dtypes; backward_dtypes if its backward has others.
     recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the
                        upstream gradients.
-    accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported,
-                       or None. Its tensors have shape, strides, dtype, device and alignment (data_ptr()
-                       modulo 4096), and no values (tensor_descriptions.py): no implementation
-                       chooses its data. One that takes other data of the same sizes is FAIL where it
-                       declines.
-    constraint         what accepts asks, in one sentence.
+    accepts            accepts(pass, *tensors, **attributes) returns why a call is not supported, in a
+                       sentence, or None. Its tensors have shape, strides, dtype, device and alignment
+                       (data_ptr() modulo 4096), and no values (tensor_descriptions.py), so that no
+                       implementation chooses its data. To decline a call and take other data of the same
+                       sizes is FAIL.
+    constraint         the condition that accepts tests, in one sentence.
     nondeterministic   outputs whose bits may differ between two runs.
     compiled           torch.compile makes it, which takes seconds a case: one or two cases a dtype with
                        --quick, and its allocations are not poisoned.
-    module             of a peer's row: what its functions import, before the first call.
-    remark             what is to be said of its times, in a sentence.
+    module             of a peer's row: the module to import before the first call.
+    remark             a sentence about its times.
     """
 
     name: str
@@ -93,26 +93,26 @@ class Implementation:
     perhaps: tuple[str, ...] = ()
 
     def ready(self) -> None:
-        """Imports what its functions import: that takes seconds, and must not meet the allocations that a
-        launch poisons."""
+        """Imports the module that its functions use. This takes seconds, and must happen before a launch
+        poisons allocations."""
         if self.module:
             importlib.import_module(self.module)
 
     def function(self, direction: str) -> Callable[..., Any] | None:
-        """The function of a pass, None where the implementation has no such pass."""
+        """Returns the function of a pass, None if the implementation has no such pass."""
         return self.forward if direction == "forward" else self.backward
 
     def gives(self, direction: str) -> tuple[str, ...]:
-        """The names of what a pass gives, and after them of what it may give."""
+        """Returns the names of a pass's results, the optional ones last."""
         return self.outputs + self.perhaps if direction == "forward" else self.gradients
 
     def dtypes_of(self, direction: str) -> tuple[str, ...]:
-        """The case dtypes that a pass takes."""
+        """Returns the case dtypes that a pass supports."""
         return (self.backward_dtypes if direction == "backward" and self.backward_dtypes is not None
                 else self.dtypes)
 
     def contract_of(self, direction: str, dtype: str) -> str:
-        """The contract that a pass declares for a dtype."""
+        """Returns the contract that a pass declares for a dtype."""
         if isinstance(self.contract, str):
             return self.contract
         return self.contract.get((direction, dtype), "fp32")
@@ -120,7 +120,7 @@ class Implementation:
 
 @functools.cache
 def capability(device: Any) -> tuple[int, int] | None:
-    """The compute capability of a torch.device, (major, minor); None for a CPU."""
+    """Returns the compute capability of a torch.device, (major, minor); None for a CPU."""
     if device.type != "cuda":
         return None
     import torch
@@ -130,8 +130,8 @@ def capability(device: Any) -> tuple[int, int] | None:
 
 def too_old(device: Any, what: str, least: tuple[int, int],
             below: tuple[int, int] | None = None) -> str | None:
-    """The sentence for an `accepts` where a GPU lacks what `what` needs, None where it has that: it is older
-    than least, or at least as new as below. GPUs of 12.0 have less shared memory for a block than 9.0."""
+    """Returns the sentence for an `accepts` if a GPU cannot run `what`: its capability is less than `least`,
+    or at least `below`. Returns None otherwise. GPUs of 12.0 have less shared memory for a block than 9.0."""
     found = capability(device)
     if found is None:
         return None
@@ -145,44 +145,44 @@ def too_old(device: Any, what: str, least: tuple[int, int],
 
 
 def rounded(x: Any) -> Any:
-    """x, which a kernel under the contract "stored" may store in the dtype of the case before it goes on: a
-    rounding point of a reference. Only the computation of error bounds makes something of it."""
+    """Marks a rounding point of a reference: a kernel under the contract "stored" may store x in the dtype of
+    the case before it goes on. Returns x, except while error bounds are computed."""
     bounded = sys.modules.get("bounded")
     return bounded.rounded(x) if bounded else x
 
 
 def sixteen_bit(contract: str, direction: str | None = None) -> dict[tuple[str, str], str]:
-    """A contract for fp16 and bf16, of one pass or of both; fp32 keeps its default."""
+    """Returns a contract for fp16 and bf16, of one pass or of both; fp32 keeps its default."""
     passes = (direction,) if direction else ("forward", "backward")
     return {(p, d): contract for p in passes for d in ("fp16", "bf16")}
 
 
 def next_power_of_2(n: int) -> int:
-    """The smallest power of two that is at least n and at least 1."""
+    """Returns the smallest power of two that is at least n and at least 1."""
     return 1 << max(n - 1, 0).bit_length()
 
 
 def tile_side(size: int, most: int) -> int:
-    """Rows or columns of a tile of a product, or the depth of a step: a power of two, at most so many, and
-    on a GPU at least 16, the smallest operand of a tensor core instruction."""
+    """Returns rows or columns of a tile of a product, or the depth of a step: a power of two, at most `most`,
+    and on a GPU at least 16, the smallest operand of a tensor core instruction."""
     return max(1 if INTERPRETED else 16, min(most, next_power_of_2(size)))
 
 
 def short_rows(rows: int, cols: int, elements: int) -> dict[str, int]:
-    """How many rows, and columns of each at a time, a program takes that is to have so many elements: several
-    rows where they are short."""
+    """Returns how many rows, and columns at a time, a program of this many elements takes: several rows if
+    they are short."""
     block = min(elements, next_power_of_2(cols))
     return {"ROWS": min(elements // block, next_power_of_2(rows)), "BLOCK": block}
 
 
 def ceildiv(a: int, b: int) -> int:
-    """a / b rounded up, for b > 0."""
+    """Returns a / b rounded up, for b > 0."""
     return -(-a // b)
 
 
 def aligned(x: Any) -> Any:
-    """x, dense and from a multiple of 16 bytes on, as kernels want it that copy 16 bytes at once: itself, or
-    a copy."""
+    """Returns x, or a copy of it, contiguous and aligned to 16 bytes, for kernels that copy 16 bytes at
+    once."""
     x = x.contiguous()
     return x.clone() if x.data_ptr() % 16 else x
 
@@ -191,7 +191,7 @@ DENSE = "contiguous tensors"
 
 
 def dense(direction: str, *tensors: Any, **attributes: Any) -> str | None:
-    """accepts of a row whose kernels find element i behind i others."""
+    """The accepts of a row whose kernels need contiguous inputs."""
     for i, t in enumerate(tensors):
         if not t.is_contiguous():
             return f"input {i} of the {direction} has strides {list(t.stride())}: want contiguous tensors"
@@ -202,36 +202,36 @@ LIGER_ROWS = "rows of 1 to 65536 elements"
 
 
 def fused_by_liger(direction: str, first: Any, *rest: Any, **attributes: Any) -> str | None:
-    """accepts of Liger-Kernel's kernels that hold a row [rows, cols] in one program."""
+    """The accepts of Liger-Kernel's kernels that hold a row of [rows, cols] in one program."""
     cols = first.shape[1]
     return None if 0 < cols <= 65536 else f"Liger-Kernel's kernel takes {LIGER_ROWS}, not {cols}"
 
 
 ONE_BY_ONE = False
-"""Each gradient comes from a backward of its own, in which its input alone requires one. The worker sets it
-for a launch that asks for it."""
+"""Whether each gradient comes from a separate backward, in which only its input requires one. The worker
+sets it for a launch that asks for it."""
 
 
 CONFIGURATION = 0
-"""Which configuration autotune takes in the interpreter, modulo those of a kernel. The worker sets it for a
-launch."""
+"""The index of the configuration that autotune takes in the interpreter, modulo their number. The worker sets
+it for a launch."""
 
 CONFIGURATIONS: list[str] = []
-"""Those of the kernel of this launch that has most, where it has more than one."""
+"""The configurations of the kernel in this launch with the most of them, if it has more than one."""
 
 
 def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...],
               **attributes) -> tuple:
     """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs,
-    through it. Gives the gradients of inputs[i], i in differentiable, contiguous."""
+    through it. Returns the gradients of inputs[i], i in differentiable, contiguous."""
     if not ONE_BY_ONE:
         return Graph(function, inputs, upstream, differentiable, attributes).back()
     return tuple(Graph(function, inputs, upstream, (i,), attributes).back()[0] for i in differentiable)
 
 
 class Graph:
-    """What autograd keeps of one call function(*inputs, **attributes), on the way back from the gradients
-    upstream of its first outputs to those of inputs[i], i in differentiable."""
+    """Autograd's graph of one call function(*inputs, **attributes), from the gradients upstream of its first
+    outputs to those of inputs[i], i in differentiable."""
 
     def __init__(self, function: Callable[..., Any], inputs: tuple, upstream: tuple,
                  differentiable: tuple[int, ...], attributes: dict[str, Any]):
@@ -244,7 +244,7 @@ class Graph:
         self.ends = [(o, g) for o, g in zip(outputs, upstream) if o.requires_grad]
 
     def back(self, retain: bool = False) -> tuple:
-        """The gradients, contiguous. With retain the graph can be gone through again."""
+        """Returns the gradients, contiguous. With retain, back can be called again."""
         import torch
         if not self.ends:  # nothing depends on the inputs: attention without a key
             return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in self.wanted)
@@ -255,12 +255,11 @@ class Graph:
 
 @dataclass(frozen=True)
 class Autograd:
-    """The backward that torch's autograd makes of a function of so many inputs: what a row that recomputes
-    has. It takes those inputs and then the upstream gradients of the function's first outputs, and gives the
-    gradients of the inputs at the positions differentiable.
+    """The backward that torch's autograd derives from a function of so many inputs, for a row with
+    recomputes. It takes those inputs and then the upstream gradients of the function's first outputs, and
+    returns the gradients of the inputs at the positions differentiable.
 
-    A call runs the function and goes back through it. What is timed is the way back alone, through a graph
-    that was made before.
+    A call runs the function and its backward. Only the backward is timed, through a graph made before.
     """
 
     function: Callable[..., Any]
@@ -272,7 +271,8 @@ class Autograd:
                          **attributes)
 
     def graph(self, *tensors, **attributes) -> Graph:
-        """Runs the function on the first of the tensors; back() of what it gives is the backward alone."""
+        """Runs the function on the first of the tensors. back() of the returned graph is the backward
+        alone."""
         return Graph(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable,
                      attributes)
 
@@ -280,22 +280,22 @@ class Autograd:
 def differentiable_row(name: str, function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...],
                        outputs: tuple[str, ...],
                        gradients: tuple[str, ...], **more) -> Implementation:
-    """The row of any function that torch's autograd can go through, `SomeFunction.apply` of a
-    torch.autograd.Function among them: the backward is what autograd makes of it. It takes as many inputs, of
-    which those at the positions differentiable have the gradients named."""
+    """Returns the row of any function that torch's autograd can differentiate, such as `SomeFunction.apply`
+    of a torch.autograd.Function. Autograd derives the backward. The inputs at the positions differentiable
+    have the gradients named."""
     return Implementation(name, function, Autograd(function, inputs, differentiable), outputs, gradients,
                           recomputes=True, **more)
 
 
 SIZES_ALONE = False
-"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed, or
-judged in order to be timed: that is how torch.compile is used, and a kernel for any sizes may have been
-chosen for small ones, 40 times slower than it could be."""
+"""Whether torch.compile specialises on the sizes of the call. The worker sets it for calls that are timed, or
+judged in order to be timed: torch.compile is used that way, and a kernel for dynamic sizes may have been
+chosen for small ones, which makes it up to 40 times slower."""
 
 
 @contextmanager
 def sizes_alone(wanted: bool = True):
-    """What torch.compile makes within is for the sizes of the call alone, if that is wanted."""
+    """A context in which torch.compile specialises on the sizes of the call, if that is wanted."""
     global SIZES_ALONE
     SIZES_ALONE = wanted
     try:
@@ -305,20 +305,20 @@ def sizes_alone(wanted: bool = True):
 
 
 def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.compile of function, made at the first call: one dynamic function for all sizes, which Inductor
-    keeps in its cache, and one that is compiled for every size anew (SIZES_ALONE)."""
+    """Compiles a function with torch.compile at its first call: one dynamic version for all sizes, which
+    Inductor keeps in its cache, and one that is compiled for each size (SIZES_ALONE)."""
     compiled: dict[bool, Callable[..., Any]] = {}
 
     def call(*tensors, **attributes):
         if SIZES_ALONE not in compiled:
             import torch
             import torch._functorch.config
-            # Past the recompile limit dynamo runs the function eagerly without a word: that would be another
-            # implementation's answer.
+            # Past the recompile limit dynamo silently runs the function eagerly, which is another
+            # implementation.
             torch._dynamo.config.fail_on_recompile_limit_hit = True
             torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
-            # Else what is compiled may take the memory of what was saved for its backward, and the graph
-            # cannot be gone through again to time it alone. Both the compiler and every call look at this.
+            # Otherwise compiled code may reuse the memory of tensors saved for its backward, and the graph
+            # cannot be retained to time the backward alone. The compiler and each call read this setting.
             torch._functorch.config.donated_buffer = False
             compiled[SIZES_ALONE] = torch.compile(function, fullgraph=True, dynamic=not SIZES_ALONE)
         return compiled[SIZES_ALONE](*tensors, **attributes)

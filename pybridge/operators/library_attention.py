@@ -1,6 +1,5 @@
-"""Attention of libraries, as rows of an operator: torch's scaled_dot_product_attention, its choice of
-kernel or one that it is held to, with masks aligned bottom-right and queries that see no key;
-flash-attn-4."""
+"""Attention of libraries, as rows of an operator: torch's scaled_dot_product_attention, with its own choice
+of kernel or a fixed one, with masks aligned bottom-right and queries that see no key; flash-attn-4."""
 
 from __future__ import annotations
 
@@ -14,32 +13,32 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 def blind_queries(q, k, causal: bool) -> int:
-    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is
-    NaN, and so would its gradient be."""
+    """Returns how many of the first queries see no key. The torch functions leave them out, because softmax
+    over nothing is NaN, and so is its gradient."""
     seq_q, seq_kv = q.shape[2], k.shape[2]
     return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
 
 
 def no_output(q, v) -> torch.Tensor:
-    """o of queries that see no key."""
+    """Returns o of queries that see no key."""
     return torch.zeros((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
 
 
 def visible(seq_q: int, seq_kv: int, device) -> torch.Tensor:
-    """[seq_q, seq_kv], true where key j <= i + seq_kv - seq_q."""
+    """Returns a mask [seq_q, seq_kv], true where key j <= i + seq_kv - seq_q."""
     return torch.ones((seq_q, seq_kv), dtype=torch.bool, device=device).tril(seq_kv - seq_q)
 
 
 def _masking(q, k, causal: bool, blind: int):
-    """How torch's attention is called: the queries that see a key, a mask, and is_causal, which it aligns
-    top-left: it is used for equal lengths alone."""
+    """Returns the arguments of torch's attention: the queries that see a key, a mask, and is_causal. torch
+    aligns is_causal top-left, so it is used only for equal lengths."""
     seeing, seq_kv = q[:, :, blind:], k.shape[2]
     aligned = causal and seeing.shape[2] == seq_kv
     return seeing, visible(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None, aligned
 
 
 def attention(q, k, v, *, causal, scale):
-    """o of torch's attention."""
+    """Returns o of torch's attention."""
     blind = blind_queries(q, k, causal)
     if blind == q.shape[2]:
         return no_output(q, v)
@@ -48,12 +47,12 @@ def attention(q, k, v, *, causal, scale):
                                        enable_gqa=q.shape[1] != k.shape[1])
     if o is None:
         raise TypeError("scaled_dot_product_attention returned None")
-    return (F.pad(o, (0, 0, blind, 0)) if blind else o).contiguous()  # to pad by nothing is a copy
+    return (F.pad(o, (0, 0, blind, 0)) if blind else o).contiguous()  # padding by nothing would copy
 
 
 def reads_whole_vectors(direction, *tensors, causal, scale):
-    """None, or the sentence for a call that is declined: torch's GPU kernels read 16 bytes at once without
-    asking whether they may: a misaligned address, or NaN."""
+    """Returns None, or the sentence for a declined call: torch's GPU kernels read 16 bytes at once without
+    testing alignment, which gives a fault or NaN."""
     if tensors[0].device.type == "cuda":
         for name, t in zip("qkv", tensors):
             rows = [s for s, n in zip(t.stride()[:-1], t.shape) if n > 1]
@@ -71,17 +70,17 @@ _HEADINGS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION
 
 
 def held_to(backend: SDPBackend):
-    """attention with one of its kernels."""
+    """Returns attention with a fixed kernel."""
     def forward(q, k, v, **attributes):
         with sdpa_kernel(backend):
             return attention(q, k, v, **attributes)
     return forward
 
 
-def _reasons(backend: SDPBackend, said: list[str]) -> str:
-    """Of what torch warned of, kernel after kernel, why it does not take this one."""
+def _reasons(backend: SDPBackend, warned: list[str]) -> str:
+    """Returns why torch does not take this kernel, from its warnings about each kernel."""
     heading, ours, reasons = " not used because:", False, []
-    for sentence in (text.partition("(Triggered internally")[0].strip() for text in said):
+    for sentence in (text.partition("(Triggered internally")[0].strip() for text in warned):
         if sentence.endswith(heading):
             ours = sentence.lower().startswith(_HEADINGS[backend])
         elif ours:
@@ -92,33 +91,33 @@ def _reasons(backend: SDPBackend, said: list[str]) -> str:
 @functools.cache
 def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.dtype, device: torch.device,
              causal: bool, scale: float) -> str:
-    """Why torch's attention does not take this kernel of its own, in torch's words, "" where it does. tensors
-    are shapes and strides of q, k and v; torch is asked with memory of its own that has those."""
+    """Returns why torch's attention does not take this kernel, in torch's words, "" if it does. tensors are
+    shapes and strides of q, k and v; the test uses temporary tensors of these."""
     extents = [1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0 for shape,
                stride in tensors]
     memory = torch.zeros(max(extents), dtype=dtype, device=device)
     q, k, v = (memory.as_strided(shape, stride).requires_grad_(backward) for shape, stride in tensors)
     blind = blind_queries(q, k, causal)
     if blind == q.shape[2]:
-        return ""  # torch's attention is not asked
+        return ""  # torch's attention is not called
     seeing, mask, aligned = _masking(q, k, causal, blind)
     asked = torch.backends.cuda.SDPAParams(seeing, k, v, mask, 0.0, aligned, q.shape[1] != k.shape[1])
     with sdpa_kernel(backend):
         if _TAKEN[backend](asked):
             return ""
-        with warnings.catch_warnings(record=True) as said, suppress(RuntimeError):
-            # torch tells the reasons at the call itself, which launches nothing then
+        with warnings.catch_warnings(record=True) as warned, suppress(RuntimeError):
+            # torch gives the reasons at the call, which then launches nothing
             warnings.simplefilter("always")
             F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale,
                                            enable_gqa=q.shape[1] != k.shape[1])
-    why = _reasons(backend, [str(w.message) for w in said])
+    why = _reasons(backend, [str(w.message) for w in warned])
     wide = "" if v.shape == k.shape else f", v {list(v.shape)}"
     return (f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)}{wide} in {q.dtype}"
             + (f": {why}" if why else ""))
 
 
 def accepts_held_to(backend: SDPBackend):
-    """What torch's attention asks before it takes this kernel of its own."""
+    """Returns the accepts of a row with a fixed kernel of torch's attention."""
     def accepts(direction, *tensors, causal, scale):
         if why := reads_whole_vectors(direction, *tensors, causal=causal, scale=scale):
             return why
@@ -132,8 +131,8 @@ def accepts_held_to(backend: SDPBackend):
 
 
 def fa4_forward(q, k, v, *, causal, scale):
-    """o and lse. It takes [batch, seq, heads, head_dim], with any strides but the last, and writes into
-    what it is given: nothing is copied."""
+    """Returns o and lse. The library takes [batch, seq, heads, head_dim] with any strides but the last, and
+    writes into the given outputs, so nothing is copied."""
     from flash_attn.cute.interface import _flash_attn_fwd
     o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
@@ -143,7 +142,7 @@ def fa4_forward(q, k, v, *, causal, scale):
 
 
 def fa4_backward(q, k, v, o, lse, grad_o, *, causal, scale):
-    """grad_q, grad_k and grad_v."""
+    """Returns grad_q, grad_k and grad_v."""
     from flash_attn.cute.interface import _flash_attn_bwd
     grads = tuple(torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     q, k, v, o, grad_o, *into = (t.transpose(1, 2) for t in (q, k, v, o, grad_o, *grads))

@@ -1,6 +1,6 @@
-"""Describes problems whose submission is a function of tensors and numbers, in the places of a signature. Its
-sizes are numbers that the function takes; how the shapes of tensors follow from them, the problem's tests
-show. The module of a format says what the signature and the tests are, and calls the reference."""
+"""Describes problems whose submission is a function with a signature of tensors and numbers. Some of the
+numbers are sizes; the problem's tests show how the shapes of tensors follow from them. The module of a format
+supplies the signature and the tests, and calls the reference."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import problem_sizes
 from problem_inspect import Refused
 
 LEAST_TESTS, LEAST_PLAIN = 3, 2
-"""Tests that tell how sizes follow from the numbers; where each size is one of them or a constant, fewer
-do."""
+"""The least tests that show how sizes follow from the numbers, and the least if each size is one of the
+numbers or a constant."""
 
 MOST_CHOICES = 256
-"""Ways to tell numbers apart that are tried."""
+"""The largest number of assignments of sizes to equal numbers that are tried."""
 
 LEAST_SHOWN = 16
 """Integers of a test that show how large they get."""
@@ -32,18 +32,18 @@ MOST_OTHERS = 8
 """Other values of the numbers of a call that are judged."""
 
 NUMBERS = ("number", "extra")
-"""What a parameter is that is no tensor; the reference gets no extra one."""
+"""The kinds of parameters that are not tensors. The reference gets no extra one."""
 
 TAKEN, MADE = ("input", "inout", "sizes"), ("output", "inout")
-"""What a parameter is that is an input, or an output; the reference gets no tensor of sizes."""
+"""The kinds of input and output parameters. The reference gets no tensor of sizes."""
 
 
 class Function(problem_describe.Description):
     """A problem while it is described. A format sets, besides what Description asks for:
 
-    signature   each parameter with the word of what it is: input, output, inout, sizes, number or extra
+    signature   each parameter with its kind: input, output, inout, sizes, number or extra
     kinds       the dtype of each tensor; of a number its type in C
-    looked      tests with elements, which inputs are drawn like
+    looked      tests with elements, after which inputs are drawn
     tests       a dictionary of the parameters for each test
     """
 
@@ -74,7 +74,7 @@ class Function(problem_describe.Description):
         return self.finished()
 
     def sizes_of(self) -> None:
-        """How shapes follow from the numbers."""
+        """Finds how shapes follow from the numbers."""
         numbers = [n for n, word in self.signature if word in NUMBERS]
         whole = [n for n in [*numbers, *self.implied()]
                  if all(type(test[n]) is int for test in self.tests)]
@@ -106,8 +106,8 @@ class Function(problem_describe.Description):
         self.moving = []
 
     def show_sizes(self) -> bool:
-        """Makes numbers of the sizes of inputs, where no number that the reference gets is an integer: they
-        follow from nothing else. Whether that was done."""
+        """Adds the sizes of inputs as numbers if the reference gets no integer from which they could follow.
+        Returns whether it added any."""
         if any(word == "number" and type(self.tests[0][n]) is int for n, word in self.signature):
             return False
         for i, name in enumerate(n for n, word in self.signature if word in TAKEN):
@@ -118,7 +118,7 @@ class Function(problem_describe.Description):
         return bool(self.shown)
 
     def of_one_rank(self) -> list[dict[str, Any]]:
-        """The tests whose tensors have the numbers of axes that most tests have."""
+        """Returns the tests whose tensors have the most frequent numbers of axes."""
         ranks = [tuple(self.sizes_in(test)) for test in self.tests]
         looked = [tuple(self.sizes_in(test)) for test in self.looked]
         usual = max(ranks, key=lambda rank: (ranks.count(rank), rank in looked, len(rank)))
@@ -133,8 +133,8 @@ class Function(problem_describe.Description):
         return kept
 
     def tell_apart(self) -> None:
-        """Of numbers that equal each other in every test, finds which a size follows: the reference has an
-        answer where they differ."""
+        """Decides which of several numbers that are equal in every test a size follows: the reference then
+        has an answer at sizes where they differ."""
         alike = {slot: same for slot, e in self.expressions.items() if e in self.free and len(
             same := [n for n in self.free if all(test[n] == test[e] for test in self.tests)]) > 1}
         found = self.expressions
@@ -148,7 +148,7 @@ class Function(problem_describe.Description):
         self.expressions = found
 
     def has_answer(self, values: dict[str, int]) -> bool:
-        """Whether the reference has one at sizes, of the size that its expressions say."""
+        """Reports whether the reference has an answer at sizes, of the shape that its expressions give."""
         try:
             answer = self.call(self.model(values, 0), self.inputs(values, 0))
         except Exception:

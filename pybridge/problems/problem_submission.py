@@ -1,5 +1,5 @@
-"""A submission that Python calls, whatever the format of its problem is: which calls the format makes, and
-what a submission may decline."""
+"""A submission in Python, of any format of problems: the calls that the format makes, and those that a
+submission may decline."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import tensors
 
 
 class Submission:
-    """What a file defines, called as the format calls it. A format says how: forward(), and what it asks of
-    the file, in found()."""
+    """The code of a submitted file, called as its format calls it. Each format implements forward(), and in
+    missing() what the file must define."""
 
     def __init__(self, problem: Any, path: str):
         import own_file
@@ -30,36 +30,37 @@ class Submission:
             raise ImportError(f"triad: {path}:1: {missing}")
 
     def varying(self) -> tuple[str, ...]:
-        """The outputs and gradients whose bits may differ between two calls: no format asks for the same, so
-        that a sum by atomics is right where each of its answers is."""
+        """Returns the outputs and gradients whose bits may differ between two calls: all of them, since no
+        format asks for equal bits. A sum by atomics passes if each of its answers does."""
         plan = self.problem.plan
         return (*plan["outputs"], *plan.get("gradients", ()))
 
     def unpacked(self, path: str) -> str:
-        """The file of Python that a submission is, where the format packs it into one of another kind."""
+        """Returns the path of the Python file, which some formats pack into another file."""
         return path
 
     def load(self) -> Any:
-        """What the file defines."""
+        """Imports the file and returns its module."""
         return self.own_file.load(self.path)
 
     @staticmethod
     def on_gpu() -> bool:
-        """Whether the submission runs on a GPU."""
+        """Reports whether the submission runs on a GPU."""
         return os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
 
     def missing(self) -> str:
-        """What the file lacks, in a clause; "" for nothing."""
+        """Returns what the file lacks, in a clause; "" for nothing."""
         raise NotImplementedError
 
     def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
-        """The submission's answer."""
+        """Returns the submission's answer."""
         raise NotImplementedError
 
     def accepts(self, direction: str, *tensors: torch.Tensor, **attributes: Any) -> str | None:
-        """Why a call is none that the format makes: it gives dense tensors of the problem's own sizes, and
-        asks for no gradient. Other sizes, and gradients, are judged where the submission has them. The driver
-        lets no call that the format makes be declined, whatever becomes of this function."""
+        """Returns why a call may be declined, None if it is judged. A format calls with dense tensors of the
+        problem's own sizes and asks for no gradient; other sizes, and gradients, are judged only if the
+        submission supports them. The driver itself rejects a declined call of the format, since a submission
+        can replace this function."""
         plan = self.problem.plan
         inputs = tensors[:plan["tensors"]]
         if any(not t.is_contiguous() or t.data_ptr() % 16 for t in inputs):
@@ -75,7 +76,8 @@ class Submission:
         return self.tried[key] or None
 
     def _try(self, direction: str, tensors: tuple, attributes: dict[str, Any]) -> str:
-        """Why the submission does not take a call, tried on ones: what it does with its values is judged."""
+        """Returns why the submission does not support a call, "" if it does. The trial uses ones, so that it
+        depends on sizes and dtypes only."""
         plan = self.problem.plan
         ones = [torch.full(t.shape, int(t.is_floating_point()), dtype=t.dtype, device=t.device)
                 for t in tensors]
@@ -104,8 +106,8 @@ class Submission:
 
 
 def written(sources: dict[str, str], first: str) -> str:
-    """Writes files that a submission is packed of, by their relative paths, into a folder of this process's
-    own; the path of the first."""
+    """Writes the packed files of a submission, by their relative paths, into a temporary folder. Returns the
+    path of the first."""
     folder = Path(tempfile.mkdtemp(prefix="submission-"))
     for name, text in sources.items():
         path = folder / name
@@ -117,12 +119,12 @@ def written(sources: dict[str, str], first: str) -> str:
 
 
 def own_copies(tensors: tuple) -> tuple:
-    """Copies of the tensors, since a reference may write into what it gets."""
+    """Copies the tensors, since a reference may write into its inputs."""
     return tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in tensors)
 
 
 def dense(value: Any) -> Any:
-    """What a function returned, each tensor without gaps."""
+    """Returns the value of a function with each tensor made contiguous."""
     if isinstance(value, (tuple, list)):
         return tuple(dense(v) for v in value)
     if type(value) is not torch.Tensor:
@@ -132,20 +134,20 @@ def dense(value: Any) -> Any:
 
 
 def _is_fault(e: BaseException | None) -> bool:
-    """Whether an exception is of a kernel or of lines that are wrong at any size, and not of a function that
-    declines a call."""
+    """Reports whether an exception shows a bug in a kernel, or in code that fails at any size, and not a
+    declined call."""
     while e is not None:
         if isinstance(e, (tensors.OutOfBounds, torch.AcceleratorError, MemoryError, torch.OutOfMemoryError,
                           TypeError, NameError, AttributeError, ImportError)):
             return True
         if type(e).__name__ == "InterpreterError":
-            return "power of 2" not in str(e.__cause__)  # which is no size of a tile: nothing is compiled
+            return "power of 2" not in str(e.__cause__)  # other messages are no limit on a tile
         e = e.__cause__
     return False
 
 
 def _compiles_cuda(path: Path) -> bool:
-    """Whether a file has torch compile CUDA."""
+    """Reports whether a file compiles CUDA through torch."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8-sig", errors="replace"))
     except SyntaxError:

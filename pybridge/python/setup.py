@@ -25,8 +25,8 @@ NATIVE = ("__init__.py", "go.py", "native.py", "_native*.so")
 
 
 def run(*command, cwd=ROOT, **environment):
-    """Runs one step of the build and gives its stdout. Its stderr ("go: downloading ...") is shown where the
-    step fails, which ends the build."""
+    """Runs one step of the build and returns its stdout. If the step fails, its stderr ("go: downloading
+    ...") is shown and the build ends."""
     try:
         done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment},
                               text=True, capture_output=True)
@@ -48,8 +48,7 @@ def version():
 
 
 def build_native(target: Path, scratch: Path):
-    """Lets gopy bind pybridge/native. It writes Go files of its own: into a module beside ours, so that
-    nothing appears in the checkout."""
+    """Runs gopy on pybridge/native. gopy writes Go files, which go into a module outside of the checkout."""
     bin_folder, module, output = scratch / "bin", scratch / "module", scratch / "module" / "native"
     output.mkdir(parents=True)
     run(GO, "build", "-o", f"{bin_folder}/", *TOOLS)
@@ -86,8 +85,7 @@ def build_native(target: Path, scratch: Path):
 
 
 def licences(target: Path):
-    """What the programs inside are made of may be passed on with its licences: triad's own, Go's, and those
-    of the modules that are linked in."""
+    """Writes the licences of the contained programs: triad's own, Go's, and those of the linked modules."""
     shutil.copy(ROOT / "LICENSE", target / "LICENSE")
     listed = run(GO, "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} "
                                             "{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/triad",
@@ -108,7 +106,7 @@ def licences(target: Path):
 
 
 class Build(build_py):
-    """The Python files, and what is built beside them."""
+    """Builds the package: the Python files, and the outputs of gopy and Go."""
 
     def run(self):
         package = Path(self.build_lib).resolve() / "triad"
@@ -144,8 +142,8 @@ class Platform(Distribution):
         return True
 
 
-# Nothing is built beside the sources: two builds at once would share it, and what an earlier one left would
-# get into the wheel.
+# The build folder is not in the checkout: two builds at once would share it, and files that an earlier one
+# left would get into the wheel.
 SCRATCH = tempfile.mkdtemp(prefix="triad-wheel-")
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 

@@ -23,7 +23,7 @@ import torch
 
 from client import PARENT, Client, Died
 
-import pieces  # these after client, which puts their folder on the path
+import parallel_copies  # these after client, which puts their folder on the path
 import sandbox
 import tiers
 import worker
@@ -99,16 +99,17 @@ class Folder(unittest.TestCase):
 
 class Checksums(unittest.TestCase):
     def test_bytes_that_go_in_pieces_arrive_and_have_the_checksum_of_all(self):
-        with mock.patch.object(pieces, "PIECE", 64):
+        with mock.patch.object(parallel_copies, "PIECE", 64):
             for count in (0, 1, 63, 64, 65, 128, 640, 1000):
                 source = bytes(i * 37 % 251 for i in range(count))
                 target, content = bytearray(count), torch.zeros(count, dtype=torch.uint8)
                 with self.subTest(count):
-                    self.assertEqual(pieces.copy_in(content, memoryview(bytearray(source))),
+                    self.assertEqual(parallel_copies.copy_in(content, memoryview(bytearray(source))),
                                      zlib.crc32(source))
                     self.assertEqual(bytes(content.tolist()), source)
-                    self.assertEqual(pieces.checksum(content), zlib.crc32(source))
-                    self.assertEqual(pieces.copy_out(memoryview(target), content), zlib.crc32(source))
+                    self.assertEqual(parallel_copies.checksum(content), zlib.crc32(source))
+                    self.assertEqual(parallel_copies.copy_out(memoryview(target), content),
+                                     zlib.crc32(source))
                     self.assertEqual(bytes(target), source)
 
 

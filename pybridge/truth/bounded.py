@@ -1,8 +1,8 @@
-"""Tensors that carry how far they may be off, and what happens to both when torch computes with them.
+"""Tensors with an error bound, and the rules by which torch's operations propagate both.
 
-A Bounded tensor carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have moved it
-from there, and s, the value under the rounding points of a contract. Every aten operation that reaches it is
-looked up: what moves elements moves their error bounds, what decides is decided as in fp64, and for the rest
+A Bounded tensor carries the fp64 value r of an intermediate, its error bound t for fp32 arithmetic, and s,
+the value under the rounding points of a contract. Every aten operation on it is looked up: operations that
+move elements move their error bounds, comparisons are decided as in fp64, and for the rest
 error_bound_rules.py fills in FORMS and COMPOSITE.
 """
 
@@ -46,7 +46,7 @@ class Rules:
         self.chose = self.took = False  # whether something was chosen by a value, and a number taken
 
     def begin(self, contract: str, dtype: torch.dtype, equal_terms: bool) -> None:
-        """Sets what holds for the computation that follows."""
+        """Sets the parameters of the next computation."""
         self.contract, self.dtype, self.equal_terms = contract, dtype, equal_terms
         self.every_step = contract in ("eager", "fast")
         self.simulated = self.every_step or contract == "stored"
@@ -57,7 +57,7 @@ class Rules:
         return max(usual, n + 4) if self.equal_terms else usual
 
     def product(self, n: int) -> float:
-        """The relative error of a product's terms and of their sum."""
+        """Returns the relative errors of a product's terms and of their sum."""
         return self.u * self.growth(n) + (2 * TF32 if self.contract == "tf32" else 0)
 
 
@@ -86,14 +86,14 @@ class Bounded(torch.Tensor):
 
 
 def exactly(x: torch.Tensor) -> Bounded:
-    """A value that the kernel gets as it is."""
+    """Returns a value that the kernel gets without error."""
     r = x.detach().to(torch.float64)
     return Bounded(r, torch.zeros_like(r))
 
 
 def writable(x: torch.Tensor) -> Bounded:
-    """A value that is written into: its simulated value is another tensor, since it may become another. What
-    Made has made is one already."""
+    """Returns a value that an operation writes into. Its simulated value is a separate tensor, since the two
+    may come to differ. A value from Made is returned unchanged."""
     if isinstance(x, Bounded):
         return x
     made = exactly(x)
@@ -101,15 +101,15 @@ def writable(x: torch.Tensor) -> Bounded:
 
 
 class Made(TorchDispatchMode):
-    """While it is entered, tensors of floats that a function makes for itself carry error bounds too, so that
-    it may write its results into them. What it leaves unwritten of an empty one is 0."""
+    """A context in which floating-point tensors that a function creates carry error bounds too, so that it
+    may write results into them. Unwritten elements of an empty one are 0."""
 
     pauses = 0
 
     @classmethod
     @contextlib.contextmanager
     def paused(cls):
-        """While it is entered, tensors are made as they are, such as the weights of a model."""
+        """A context in which tensors are created without error bounds, such as the weights of a model."""
         cls.pauses += 1
         try:
             yield
@@ -124,15 +124,15 @@ class Made(TorchDispatchMode):
 
 
 def given(x: torch.Tensor) -> Bounded:
-    """An input. Where every step is stored in the dtype of the case, one of a wider dtype is first converted
-    to it."""
+    """Returns an input. If every step is stored in the dtype of the case, an input of a wider dtype is
+    converted to it first."""
     wider = rules.every_step and ROUNDOFF.get(x.dtype, 0.0) < ROUNDOFF.get(rules.dtype, rules.u)
     return stored_as(exactly(x)) if wider else exactly(x)
 
 
 def rounded(x: Any) -> Any:
-    """x after a rounding point of the contract: it may be stored in the dtype of the case. Without a contract
-    that says so, x."""
+    """Returns x after a rounding point of the contract, which may store it in the dtype of the case; x itself
+    under any other contract."""
     if not isinstance(x, Bounded) or rules.contract != "stored":
         return x
     return _Stored.apply(x)
@@ -151,7 +151,7 @@ class _Stored(torch.autograd.Function):
 
 
 def stored_as(x: Bounded, dtype: torch.dtype | None = None) -> Bounded:
-    """x stored in a dtype, that of the case where no other is named."""
+    """Returns x stored in a dtype, by default that of the case."""
     dtype = dtype or rules.dtype
     u, lowest = ROUNDOFF.get(dtype, rules.u), LOWEST.get(dtype, rules.subnormal)
     rounding = u * (x.r.abs() + x.e) + lowest / 2
@@ -166,7 +166,7 @@ def value_of(x: Any) -> Any:
 
 
 def choice_of(x: Any) -> Any:
-    """The value by which something is chosen."""
+    """Returns the value that decides a choice."""
     if not isinstance(x, Bounded):
         return x
     rules.chose = True
@@ -174,7 +174,7 @@ def choice_of(x: Any) -> Any:
 
 
 def number_of(x: Any) -> Any:
-    """The value of a number that Python takes out of a tensor."""
+    """Returns the value of a number that Python takes out of a tensor."""
     if not isinstance(x, Bounded):
         return x
     rules.took = True
@@ -191,7 +191,7 @@ def simulated_of(x: Any) -> Any:
 
 
 def error_of(x: Any) -> Any:
-    """The error bound of an operand, 0 of a constant."""
+    """Returns the error bound of an operand, 0 for a constant."""
     return x.e if isinstance(x, Bounded) else 0.0
 
 
@@ -229,13 +229,13 @@ def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _widened(x: Any) -> Any:
-    """In fp64, what a reference has in another dtype without a bound, such as a mask as numbers."""
+    """Converts an operand without a bound to fp64, such as a mask as numbers."""
     plain = isinstance(x, torch.Tensor) and not isinstance(x, Bounded) and x.dtype in ROUNDOFF
     return x.double() if plain else x
 
 
 def _error_bounds(packet, args: tuple) -> tuple:
-    """The arguments of a move for error bounds: what fills in is exact."""
+    """Returns the arguments of a move for error bounds: numbers that fill in are exact."""
     t = list(tree_map(error_bound_of, args))
     if packet in FILLS and len(t) > FILLS[packet] and isinstance(t[FILLS[packet]], (int, float)):
         t[FILLS[packet]] = 0.0
@@ -275,7 +275,7 @@ def _in_place(func, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _into(self: Bounded, value: Any) -> Bounded:
-    """self, with a value written into it, so that views of it see it."""
+    """Returns self after writing a value into it, so that views of it change too."""
     r, t, s = (value_of(value), error_bound_of(value) if isinstance(value, torch.Tensor)
                else 0.0, simulated_of(value))
     if self.s is not self.r:
@@ -301,7 +301,7 @@ def unknown(func) -> UnknownForm:
 
 
 def _decomposed(func, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """An operation without a form of its own, as torch writes it with others."""
+    """Computes an operation without a rule by torch's own decomposition."""
     result = (func.decompose(*args, **kwargs)
               if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
               else NotImplemented)

@@ -1,10 +1,10 @@
-"""What hangs on a choice that rounding may turn: the place of the largest element, the branch of a
-comparison, a number that Python takes out of a tensor.
+"""Results that depend on a choice which rounding may change: the index of the largest element, the branch of
+a comparison, a number that Python takes out of a tensor.
 
-A function is run once with its choices as fp64 makes them, and again with the values that it chooses by moved
-within their error bounds. What differs is how far a right kernel may be off: of an integer the distance
-between the choices, of a number that distance and its own error bound. Equal values are moved apart, so that
-any of them may be chosen.
+A function runs once with the choices of fp64, and again with the values that decide a choice moved within
+their error bounds. The difference is the permitted error: for an integer the distance between the choices,
+for a number that distance plus its own error bound. Equal values are moved apart, so that any of them may be
+chosen.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ RUNS = 5
 """Runs with moved values. The first two prefer the last and the first of equal ones."""
 
 APART = 2.0 ** -30
-"""How far equal values are moved apart, relative to their size: less than different ones of fp32 are."""
+"""The distance to which equal values are moved apart, relative to their size: less than that of different
+numbers in fp32."""
 
 LEAST_APART = 2.0 ** -200
-"""The same of zeros."""
+"""The same for zeros."""
 
 TAKEN = 2.0 ** -22
-"""How far a number that Python computes with is moved, relative to its size: a few roundings of fp32."""
+"""The relative distance to which a number that Python computes with is moved: a few roundings of fp32."""
 
 
 class Moved:
-    """How the values of one run are moved."""
+    """The movement of the values in one run."""
 
     def __init__(self, run: int):
         self.run, self.random = run, torch.Generator().manual_seed(run)
 
     def chosen_by(self, x: Bounded) -> torch.Tensor:
-        """The value by which something is chosen."""
+        """Returns the value that decides a choice."""
         return self._of(x, APART)
 
     def taken(self, x: Bounded) -> torch.Tensor:
@@ -57,7 +58,7 @@ class Moved:
 
 
 def settled(run: Callable[[], list[torch.Tensor]]) -> list[Bounded]:
-    """What run gives, with the error bounds of the choices that it makes."""
+    """Returns the results of run, with the error bounds of the choices that it makes."""
     rules.chose = rules.took = False
     values = run()
     found = [_bounded(v) for v in values]

@@ -5,15 +5,15 @@
     forked.py worker --operators DIR      stands for one worker, which the parent forks
     forked.py confined --operators DIR    the same where the parent is in a sandbox
 
-The driver starts a stand-in as it starts a worker.py, with the same descriptors and descriptor 5, the other
-end of the parent's. The stand-in hands what it has to the parent, waits for the worker and ends as it ended:
-with its exit code, or with 128 and the number of the signal. The worker is in the process group of its
-stand-in, so that both are killed together. Where no parent answers, the stand-in becomes a plain worker,
-unless the worker must be in a sandbox.
+The driver starts a stand-in like a worker.py, with the same descriptors and descriptor 5, a socket to the
+parent. The stand-in sends its descriptors to the parent, waits for the worker and ends like it: with the same
+exit code, or with 128 plus the number of the signal. The worker joins the process group of its stand-in, so
+that both are killed together. If no parent answers, the stand-in becomes a plain worker, unless the worker
+must be in a sandbox.
 
-Nothing of a user's runs in the parent: every worker begins as if it had imported torch itself. The parent of
-a sandbox shares it with its workers, so it ends all that one started, and removes what it left, before it
-forks the next (sandbox_reset.py). As the first process of the sandbox it gets no signal from them.
+The parent runs no user code, so every worker begins as if it had imported torch itself. The parent of a
+sandbox shares it with its workers: before it forks the next one, it ends all processes of the last and
+removes what it left (sandbox_reset.py). As the first process of the sandbox it gets no signal from them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ENDED_UNKNOWN = 70
 
 
 def stand_in(arguments: list[str], is_confined: bool) -> None:
-    """Has the parent fork a worker, and ends as it does."""
+    """Asks the parent to fork a worker, and ends like that worker."""
     ours, theirs = socket.socketpair()
     request = json.dumps({"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd(),
                           "group": os.getpgrp()}).encode()
@@ -65,34 +65,34 @@ def stand_in(arguments: list[str], is_confined: bool) -> None:
 
 
 WHOLE = "whole"
-"""Says to a parent that torch cannot be imported in part."""
+"""Argument of a parent that must import all of torch."""
 
 ALONE = "alone"
-"""Says to a parent that it is the first process of a sandbox, and forks one worker at a time."""
+"""Argument of a parent that is the first process of a sandbox and forks one worker at a time."""
 
 
 def parent() -> None:
-    """Imports what workers import, then forks one for every request, until nobody can ask any more."""
+    """Imports what workers import, then forks one for every request, until the socket closes."""
     requests = socket.socket(fileno=3)
-    _process_control(PR_SET_DUMPABLE, 0)  # what a worker runs must not reach into those that come after it
+    _process_control(PR_SET_DUMPABLE, 0)  # code in one worker must not reach into later ones
     on_gpu = os.environ.get("TRIAD_DEVICE") == "gpu"
     if not on_gpu:
         os.environ["TRITON_INTERPRET"] = "1"
     import gc
 
     import bridge_folders  # noqa: F401
-    gc.disable()  # what is imported stays: to look through it again and again costs a twelfth of the time
+    gc.disable()  # imports are never freed; collecting among them costs a twelfth of the time
     import torch_import
-    in_part = WHOLE not in sys.argv and ALONE not in sys.argv  # many share what one of a sandbox imports
+    in_part = WHOLE not in sys.argv and ALONE not in sys.argv  # in a sandbox many workers share one import
     if in_part and not torch_import.without_metas():
         os.execv(sys.executable, [sys.executable, "-u", *sys.argv, WHOLE])
     import contextlib
     import select
-    with contextlib.suppress(ImportError):  # a worker says what is missing
+    with contextlib.suppress(ImportError):  # a worker reports what is missing
         import integrity  # noqa: F401
         import launch  # noqa: F401
         import own_file  # noqa: F401
-        import pieces  # noqa: F401
+        import parallel_copies  # noqa: F401
         if not on_gpu:  # nothing here may use the GPU: it cannot be used after a fork
             import interpreter
             interpreter.correct()
@@ -102,8 +102,8 @@ def parent() -> None:
     import worker  # noqa: F401
     gc.freeze()  # pages that nobody writes are shared
     gc.enable()
-    told, tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(tell)
+    ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wakeup)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     waiting: dict[int, socket.socket] = {}
     box = None
@@ -112,10 +112,10 @@ def parent() -> None:
         box = sandbox_reset.Box()
     while True:
         # of a sandbox no group can be killed from outside: its parent sees that the stand-in has ended
-        ready = select.select([requests, told, *(waiting.values() if box else ())], [], [])[0]
-        if told in ready:
-            os.read(told, 4096)
-            _tell(waiting)
+        ready = select.select([requests, ended, *(waiting.values() if box else ())], [], [])[0]
+        if ended in ready:
+            os.read(ended, 4096)
+            _report_ends(waiting)
         if box and any(stand_in in ready for stand_in in waiting.values()):
             box.end_others()
             _forget(waiting)
@@ -124,7 +124,8 @@ def parent() -> None:
 
 
 def _use_once(on_gpu: bool) -> None:
-    """Does what every worker of a sandbox does first and what the first call imports."""
+    """Runs once, before any fork, what each worker of a sandbox would do first, imports of a first call
+    included."""
     import torch
 
     from torch_calls import RecordedCalls
@@ -140,8 +141,8 @@ def _process_control(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value)
 
 
-def _tell(waiting: dict[int, socket.socket]) -> None:
-    """Tells the stand-ins of workers that ended how they did."""
+def _report_ends(waiting: dict[int, socket.socket]) -> None:
+    """Sends the exit codes of workers that ended to their stand-ins."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -161,19 +162,19 @@ def _tell(waiting: dict[int, socket.socket]) -> None:
 
 
 RESET = b"reset"
-"""Asks the parent of a sandbox to remove what the last worker left. It answers, or ends where something
-stays: the next worker needs another sandbox."""
+"""Request to the parent of a sandbox: remove what the last worker left. It answers, or ends if something
+remains, and the next worker then needs another sandbox."""
 
 
 def _forget(waiting: dict[int, socket.socket]) -> None:
-    """Lets the stand-ins of workers that were ended here end too."""
+    """Ends the stand-ins of workers that this process has ended."""
     for stand_in in waiting.values():
         stand_in.close()
     waiting.clear()
 
 
 def _fork(requests: socket.socket, waiting: dict[int, socket.socket], box: object) -> bool:
-    """Forks a worker for the next request; False where no other can come."""
+    """Forks a worker for the next request. Returns False if there can be no other."""
     text, ancillary, _, _ = requests.recvmsg(LIMIT, socket.CMSG_SPACE(6 * 4))
     if not text or box and not box.reset():
         return False
@@ -209,7 +210,7 @@ def _fork(requests: socket.socket, waiting: dict[int, socket.socket], box: objec
 
 
 def _become(request: dict, given: list[int], above: int, is_confined: bool) -> None:
-    """Makes a fresh child the worker that was asked for."""
+    """Turns a fresh child into the requested worker."""
     if is_confined:  # the group of the stand-in is not of this sandbox
         os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)

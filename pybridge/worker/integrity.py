@@ -1,7 +1,7 @@
-"""What a call must leave as it found it, because the next call and the report of this one stand on it:
-functions of torch and of the worker, settings of the process, the answers of earlier calls. It finds
-carelessness and plain tricks and puts back what it can; a program that is set on deceiving the process it
-runs in can deceive this too. No verdict rests on it alone: the driver judges the bytes that come back."""
+"""Detects what a call changed in its process that later calls or its own report rely on: functions of torch
+and of the worker, settings, the answers of earlier calls. It finds carelessness and simple tricks, and
+restores what it can. A program that sets out to deceive its own process can deceive this module too, so no
+verdict depends on it alone: the driver judges the bytes that come back."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ import torch
 import tensors
 
 HELD_BYTES = 16 << 20
-"""The answers of an earlier call are kept until the next has returned, where they have at most so many bytes:
-peak memory is reported."""
+"""The largest answers, in bytes, that are kept until the next call has returned. Larger ones would show in
+the reported peak memory."""
 
 _PERTURB = -6  # mallopt's M_PERTURB
 _DENORMAL = 5e-324
 
 
 def erase_freed_memory() -> None:
-    """Has glibc overwrite what is freed and what is handed out: memory without contents must not hold an
-    earlier answer. Elsewhere nothing."""
+    """Makes glibc overwrite memory when it is freed and when it is allocated, so that unwritten memory never
+    holds an earlier answer. Does nothing with another C library."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_PERTURB, 0x5A)
@@ -46,11 +46,12 @@ SETTINGS = {
 
 
 CLOCKS = (time, torch.cuda.Event, torch.cuda.CUDAGraph)
-"""What timed calls are launched and timed by."""
+"""The clocks, events and graphs with which calls are launched and timed."""
 
 
 class Watch:
-    """Knows how everything was when it was made; after() says what a call changed, and changes it back."""
+    """A record of functions and settings as they were when it was made. after() reports what a call changed,
+    and restores it."""
 
     def __init__(self, *modules: types.ModuleType):
         self.pid = os.getpid()
@@ -61,12 +62,12 @@ class Watch:
         self.threads: set[int] = set()
 
     def before(self) -> None:
-        """Notes the threads that run before a call."""
+        """Records the threads that run before a call."""
         self.threads = set(sys._current_frames())
 
     def after(self, replaced: list[str]) -> str:
-        """What the call changed or left behind, in one clause; "" where all is as before. replaced names what
-        somebody else saw it change."""
+        """Returns what the call changed or left behind, in one clause; "" if nothing. replaced holds changes
+        that were found elsewhere."""
         if os.getpid() != self.pid:
             os._exit(1)  # a child of the call: its parent answers
         changed = replaced + self._functions() + self._settings()
@@ -78,13 +79,13 @@ class Watch:
         return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
 
     def clocks(self) -> str:
-        """Puts back what a file replaced, when it was imported, of what timed calls are launched and timed
-        by, and says so in a sentence; "" where it replaced nothing."""
+        """Restores the functions in CLOCKS that a file replaced when it was imported. Returns their names in
+        a sentence, or ""."""
         replaced = self._functions(CLOCKS)
         return f"replaced {', '.join(replaced)}, which the times do not go by" if replaced else ""
 
     def _functions(self, owners: tuple = ()) -> list[str]:
-        """Puts back the functions that were replaced, of these owners or of all, and names them."""
+        """Restores the replaced functions of these owners, or of all, and returns their names."""
         changed = []
         for owner, known in self.functions:
             if owners and owner not in owners:
@@ -113,7 +114,7 @@ class Watch:
 
 
 def _all_there(now: Mapping[str, Any], known: dict[str, Any]) -> bool:
-    """Says whether every name stands for what is known of it: asked after each call, of 2,000 names."""
+    """Reports whether every name still has its known value. It runs after each call, for 2,000 names."""
     try:
         return all(map(operator.is_, map(now.__getitem__, known), known.values()))
     except KeyError:
@@ -126,14 +127,14 @@ _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep
 
 
 def _by_a_library(function: Any) -> bool:
-    """Says whether a library put a function of its own in the place of one, as torch's compiler does when it
-    is imported."""
+    """Reports whether a function belongs to a library, as the replacements do that torch's compiler makes
+    when it is imported."""
     return isinstance(function, types.FunctionType) and function.__code__.co_filename.startswith(_LIBRARIES)
 
 
 def _runs_foreign_code(frame: types.FrameType | None) -> bool:
-    """Says whether a thread is in code that belongs to no library: pools that torch keeps for itself are none
-    of a call's doing."""
+    """Reports whether a thread executes code outside of all libraries. The thread pools that torch keeps do
+    not count."""
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(_LIBRARIES) and not name.startswith("<"):
@@ -143,26 +144,26 @@ def _runs_foreign_code(frame: types.FrameType | None) -> bool:
 
 
 class Earlier:
-    """The answers of the call before."""
+    """The answers of the previous call."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, torch.Tensor, int]] = []
 
     def overwritten(self, now: dict[str, Any]) -> str:
-        """Says in one clause what the call that gave now did to the answers of the one before, and keeps now
-        in their place."""
-        said = ""
+        """Returns in one clause how the call that returned `now` changed the previous answers, "" if it did
+        not, and keeps `now` in their place."""
+        fault = ""
         for name, tensor, sum_before in self.answers:
             if any(_share_memory(tensor, other) for other in now.values()):
-                said = said or (f"gave its answer in the memory of the {name} that an earlier call gave, "
-                                "whose caller may still need it")
+                fault = fault or (f"gave its answer in the memory of the {name} that an earlier call gave, "
+                                  "whose caller may still need it")
             elif _sum(tensor) != sum_before:
-                said = said or f"overwrote the {name} that an earlier call gave"
+                fault = fault or f"overwrote the {name} that an earlier call gave"
         kept = {n: t for n, t in now.items() if type(t) is torch.Tensor and t.layout is torch.strided
                 and t.device.type in ("cpu", "cuda")}
         held = sum(t.untyped_storage().nbytes() for t in kept.values()) <= HELD_BYTES
         self.answers = [(n, t, _sum(t)) for n, t in kept.items()] if held else []
-        return said
+        return fault
 
 
 def _share_memory(a: torch.Tensor, b: Any) -> bool:

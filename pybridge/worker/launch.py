@@ -1,5 +1,4 @@
-"""One launch of one implementation: fresh guarded inputs, the call, and a report of everything the driver
-judges it by."""
+"""One launch of one implementation: fresh guarded inputs, the call, and the report that the driver judges."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ MESSAGE_CHARACTERS = 2000
 def launch(implementation: Implementation, source: str, memory: Memory, device: torch.device,
            run: dict[str, Any], attributes: dict[str, Any],
            request: dict[str, Any], watch: Watch, earlier: Earlier) -> dict[str, Any]:
-    """Calls an implementation once, as the run and this entry of its launches ask, and gives the LaunchReply.
-    source is the path of the operator file: the place of an exception is looked for in it. earlier holds what
-    the launch before gave."""
+    """Calls an implementation once, as the run and this entry of its launches ask, and returns the
+    LaunchReply. source is the path of the operator file, in which the line of an exception is looked for.
+    earlier holds the outputs of the previous launch."""
     direction = run["pass"]
     function = implementation.function(direction)
     loaded = [tensors.load(memory, ref, device) for ref in run["inputs"]]
@@ -89,7 +88,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
 
 
 def _begin(order: str) -> RecordedCalls | None:
-    """Begins a launch of this order; gives what records its calls, where they are asked for."""
+    """Begins a launch of this order. Returns a recorder of its calls if the order asks for one, else None."""
     implementation_module.ONE_BY_ONE = order == "one by one"
     implementation_module.CONFIGURATION = int(order.partition("configuration ")[2] or 0)
     implementation_module.CONFIGURATIONS.clear()
@@ -101,7 +100,7 @@ def _begin(order: str) -> RecordedCalls | None:
 
 
 def _learned(recorded: RecordedCalls | None) -> dict[str, Any]:
-    """What a launch showed of the implementation."""
+    """Returns what a launch revealed about the implementation: calls, configurations, bytes moved."""
     learned: dict[str, Any] = {"calls": sorted(recorded.names) if recorded else [],
                "configurations": list(implementation_module.CONFIGURATIONS)}
     if (traffic := _traffic()) and traffic.read + traffic.written:
@@ -110,15 +109,14 @@ def _learned(recorded: RecordedCalls | None) -> dict[str, Any]:
 
 
 def _traffic() -> Any:
-    """What Triton's interpreter counts; None where it was not loaded."""
+    """Returns the byte counts of Triton's interpreter; None if it is not loaded."""
     memory = sys.modules.get("interpreter_memory")
     return memory.Traffic if memory else None
 
 
 @contextlib.contextmanager
 def counted(device: torch.device) -> Iterator[None]:
-    """Where the driver runs this process under a profiler, lets it count what is launched inside, and nothing
-    else."""
+    """Limits a profiler, if the driver runs this process under one, to the launches inside."""
     if "TRIAD_PROFILED" not in os.environ:
         yield
         return
@@ -131,8 +129,7 @@ def counted(device: torch.device) -> Iterator[None]:
 
 
 def _outputs(names, returned: tuple, refs, memory: Memory, device: torch.device) -> list[dict[str, Any]]:
-    """Reports every output that is asked for. Where there are more values than names, none of them can be
-    told to be what it should be."""
+    """Reports every requested output. With more values than names, no value can be matched to a name."""
     by_name = dict(zip(names, returned))
     surplus = (f"one of {len(returned)} returned values, want {len(names)}" if len(returned) > len(names)
                else "")
@@ -141,8 +138,8 @@ def _outputs(names, returned: tuple, refs, memory: Memory, device: torch.device)
 
 def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, device: torch.device) -> dict[str,
     Any]:
-    """What came back for one output. Its elements are copied out, in row-major order, where dtype and shape
-    are the wanted ones."""
+    """Reports one output. Its elements are copied out, in row-major order, if dtype and shape are as
+    requested."""
     if value is None:
         return {"name": ref["name"], "present": False}
     wrong = surplus or _no_plain_tensor(value, device)
@@ -157,8 +154,8 @@ def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, devic
 
 
 def _no_plain_tensor(value: Any, device: torch.device) -> str:
-    """What a value is, if it is no plain dense tensor on the device: a subclass could compute later, in the
-    eyes of whoever reads it, and so could methods of its own."""
+    """Describes a value that is not a plain dense tensor on the device; "" for one that is. A subclass, or a
+    tensor with replaced methods, could compute its answer only when it is read."""
     if type(value) is not torch.Tensor:
         name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         return f"a {name}, want a torch.Tensor"
@@ -175,7 +172,8 @@ def _no_plain_tensor(value: Any, device: torch.device) -> str:
 
 
 def _outcome(e: BaseException, source: str) -> dict[str, Any]:
-    """The status, message and place of an exception. fatal: a CUDA error that ends with the process alone."""
+    """Returns status, message and place of an exception. fatal: a CUDA error that lasts until the process
+    ends."""
     while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
         e = e.__cause__
     text = str(e).strip()
@@ -199,8 +197,8 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
 
 
 def computes(device: torch.device) -> bool:
-    """Says whether the device still answers after an exception: an error of Triton's, or of a library's, may
-    have broken the CUDA context."""
+    """Reports whether the device still works after an exception: an error in Triton or a library may have
+    broken the CUDA context."""
     if device.type != "cuda":
         return True
     try:
@@ -211,9 +209,9 @@ def computes(device: torch.device) -> bool:
 
 
 def _place(e: BaseException, source: str) -> dict[str, Any] | None:
-    """The innermost line of the operator file in the traceback, else the innermost that is neither triad's
-    nor a library's, such as one of a kernel that it imports: of an assert the one that asserts, also where it
-    is in a file that the operator file imports."""
+    """Returns the innermost line of the operator file in the traceback, else the innermost line outside of
+    triad and libraries, such as one in a kernel that the file imports. A failed assert gives its own line,
+    whichever file it is in."""
     frames = [f for f in traceback.extract_tb(e.__traceback__)
               if os.path.dirname(os.path.abspath(f.filename)) not in FOLDERS]
     nobodys = [f for f in frames if "site-packages" not in f.filename]

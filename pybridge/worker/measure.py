@@ -1,9 +1,9 @@
-"""Timing of an implementation's calls on a GPU, in the same way as the CUDA worker's: sets of inputs that the
-calls go through in turn, the calls captured in a CUDA graph, one event between replays. A call that cannot be
-captured is timed between events, the host's time included.
+"""Times an implementation's calls on a GPU by the protocol of the CUDA worker: calls rotate over sets of
+inputs and are captured in a CUDA graph, with one event between replays. A call that cannot be captured is
+timed between events, the host's time included.
 
-A backward is timed alone. Where autograd makes it, the forward of every set runs once before anything is
-timed, and the timed call goes back through the graph that autograd has kept of it."""
+A backward is timed alone. If autograd derives it, the forward of every set runs once before the timing, and
+the timed call is the backward through the retained graph."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 500_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 
 SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
-"""What a timed backward starts from; these as in internal/backend/measure.go. PAIR: the forward runs within
-the call."""
-# of the free memory, for the sets of one candidate that keep a graph each: other candidates need room too
+"""The starting points of a timed backward, as in internal/backend/measure.go. PAIR: the call includes the
+forward."""
+# of the free memory, for the sets of a candidate that retain graphs: other candidates need memory too
 SHARE_OF_FREE = 0.5
 
 CEILING_BYTES = 256 << 20
@@ -43,8 +43,8 @@ PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
 
 
 def physics() -> dict[str, Any]:
-    """What torch knows of the device's widths and clocks. The memory's is left to the CUDA worker: torch does
-    not give its width."""
+    """Returns the device's limits as torch reports them. The CUDA worker gives the memory rate if torch does
+    not report the bus width."""
     p = torch.cuda.get_device_properties(0)
     clock = getattr(p, "clock_rate", 0) / 1e3
     return {"l2_bytes": p.L2_cache_size, "multiprocessors": p.multi_processor_count,
@@ -53,12 +53,12 @@ def physics() -> dict[str, Any]:
 
 
 def _memory_rate(p) -> float:
-    """Bytes per second: two transfers a clock of so many bits; 0 where torch does not tell."""
+    """Returns bytes per second, with two transfers a clock; 0 if torch does not report clock and width."""
     return 2.0 * getattr(p, "memory_clock_rate", 0) * 1e3 * getattr(p, "memory_bus_width", 0) / 8
 
 
 def rotated(given: int, returned: int) -> int:
-    """The bytes that count in one set, of the inputs or of the outputs: backend.Rotated."""
+    """Returns the bytes of one set that rotation counts, of its inputs or its outputs: backend.Rotated."""
     total = given + returned
     if given * SMALL_PART < total:
         return returned
@@ -68,7 +68,7 @@ def rotated(given: int, returned: int) -> int:
 
 
 def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
-    """How many sets keep inputs and outputs out of the L2 cache, each by themselves."""
+    """Returns how many sets are needed so that neither inputs nor outputs stay in the L2 cache."""
     if not cold:
         return 1
     sets = 2
@@ -78,8 +78,8 @@ def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
 
 
 def evened(least: int, l2: int, given: int, returned: int) -> int:
-    """How many sets a cold candidate gets whose calls are not slow, so that where in memory they lie decides
-    nothing."""
+    """Returns the number of sets of a cold candidate with fast calls, so that their addresses have no effect
+    on the time."""
     return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
 
 
@@ -103,7 +103,7 @@ class CallCandidate:
         self.attributes, self.cold = attributes, cold
         self.backward, self.note = "", implementation.remark
         self.loaded = [[tensors.load(memory, ref, device) for ref in run["inputs"]]]
-        self.graphs: list[Graph] = []  # of every set, where the way back through them is what is timed
+        self.graphs: list[Graph] = []  # of every set, if backwards through retained graphs are timed
         first = [t for _, t in self.loaded[0]]
         implementation.ready()
         why = (implementation.accepts(self.direction, *described(first), **attributes)
@@ -118,7 +118,7 @@ class CallCandidate:
         self.candidate = Candidate(1, self._call)
 
     def prepare(self, graph_ns: int) -> None:
-        """Tries the call, makes more sets where it is not slow, and captures."""
+        """Tries the call, adds sets unless it is slow, and captures."""
         if self.direction == "backward":
             self._begin_backward()
         sets = rotation(self.cold, self.l2, self.given, self.returned)
@@ -131,7 +131,7 @@ class CallCandidate:
         self.candidate.prepare(graph_ns)
 
     def _rotate(self, sets: int) -> None:
-        """Makes as many sets, but no more than there is room for."""
+        """Adds sets up to this number, as far as memory permits."""
         for i in range(len(self.loaded), min(sets, self.most)):
             self.loaded.append([buffer.again(tensor) for buffer, tensor in self.loaded[0]])
             if self.graphs:
@@ -148,8 +148,8 @@ class CallCandidate:
     # ---- a backward alone
 
     def _begin_backward(self) -> None:
-        """Settles what is timed: the function on its saved tensors, the way back through a retained graph, or
-        the pair where no graph can be."""
+        """Chooses what is timed: the function on its saved tensors, the backward through a retained graph, or
+        forward and backward if no graph can be retained."""
         self.backward = PAIR if self.implementation.recomputes else SAVED_TENSORS
         if not isinstance(self.function, Autograd):
             if self.backward == PAIR:
@@ -165,7 +165,7 @@ class CallCandidate:
         if self.implementation.compiled:
             self._remark("compiled with donated_buffer = False, so that the graph can be retained")
         everything = self.given + self.returned + torch.cuda.memory_allocated() - before
-        # of the rest nobody knows what is read
+        # it is unknown which of the other tensors the graph still reads
         self.given = sum(buffer.count for buffer, _ in self.loaded[0][self.function.inputs:])
         self.most = _room(everything)
 
@@ -182,8 +182,8 @@ class CallCandidate:
         return graph
 
     def _only_once(self, graph: Graph) -> str:
-        """Why a graph cannot be gone through again and again, "" where it can: a function may free or
-        overwrite what it saved, or give it away."""
+        """Returns why a graph cannot be used repeatedly, "" if it can: a function may free or overwrite its
+        saved tensors, or return them."""
         with torch.cuda.stream(self.candidate.stream), implementation.sizes_alone(), torch.no_grad():
             first = graph.back(retain=True)
             try:
@@ -191,8 +191,8 @@ class CallCandidate:
             except Exception as e:
                 if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)):
                     raise
-                said = str(e).splitlines()[0] if str(e) else type(e).__name__
-                return f"a second backward through its graph fails: {said}"[:300]
+                why = str(e).splitlines()[0] if str(e) else type(e).__name__
+                return f"a second backward through its graph fails: {why}"[:300]
             self.candidate.stream.synchronize()
             for name, a, b in zip(self.implementation.gives(self.direction), first, second):
                 if a.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
@@ -202,7 +202,7 @@ class CallCandidate:
         return ""
 
     def poison(self, of_first: str = POISON_OF_FIRST) -> None:
-        """Fills what the captured calls write, so that what is judged was written by a timed call."""
+        """Poisons the outputs of the captured calls, so that the judged values come from a timed call."""
         for i, values in enumerate(self.candidate.kept):
             for value in values:
                 if (isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel()
@@ -211,12 +211,12 @@ class CallCandidate:
         torch.cuda.synchronize()
 
     def _is_input(self, i: int, value: torch.Tensor) -> bool:
-        """Says whether a call gave an input on."""
+        """Reports whether a call returned one of its inputs."""
         return any(buffer.owns(value) for buffer, _ in self.loaded[i])
 
     def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
-        """The outputs of the first and of the last set, what became of their inputs, and which outputs differ
-        between sets."""
+        """Returns the outputs of the first and the last set, checksums of their inputs, and the outputs that
+        differ between sets."""
         replies = []
         names = self.implementation.gives(self.direction)
         for i, request in zip((0, self.candidate.sets - 1), launches):
@@ -240,8 +240,8 @@ class CallCandidate:
         self.graphs.clear()
 
     def _differing(self, names) -> list[dict[str, Any]]:
-        """Of every output the first set in which its bits are not those of the first, and which inputs of
-        that set are not the same either."""
+        """Returns, for each output that differs between sets, the first set with other bits than set 0, and
+        the inputs that differ there too."""
         found = []
         first = self.candidate.kept[0]
         for position, name in enumerate(names):
@@ -256,8 +256,8 @@ class CallCandidate:
 
 
 def _room(set_bytes: int) -> int:
-    """How many sets of so many bytes a candidate may have beside what a call needs for itself: one is there
-    already."""
+    """Returns how many sets of this size a candidate may have, the existing one included, with memory left
+    for a call's own allocations."""
     held = torch.cuda.memory_allocated()
     free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - held
     needed = torch.cuda.max_memory_allocated() - held
@@ -266,8 +266,8 @@ def _room(set_bytes: int) -> int:
 
 
 def _unlike(a: Any, b: Any) -> int:
-    """How many bytes of two outputs differ; of outputs of other shapes or dtypes, one alone not given among
-    them, at least 1."""
+    """Returns how many bytes of two outputs differ: at least 1 if shape or dtype differ, or one is
+    missing."""
     if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
         return int(a is not b)
     if not a.numel():
@@ -277,8 +277,8 @@ def _unlike(a: Any, b: Any) -> int:
 
 
 class CeilingCandidate:
-    """A candidate that times what the device does at best: the driver's copy, and products of random matrices
-    by torch."""
+    """A candidate that times a ceiling of the device: the driver's copy, or torch's product of random
+    matrices."""
 
     def __init__(self, name: str, cold: bool):
         self.bytes = self.flops = 0
@@ -324,10 +324,10 @@ class CeilingCandidate:
         self.candidate.prepare(graph_ns)
 
     def poison(self) -> None:
-        """A ceiling is not judged."""
+        """Does nothing: a ceiling is not judged."""
 
     def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
-        """Nothing."""
+        """Returns no launches: a ceiling is not judged."""
         return {"launches": []}
 
     def release(self) -> None:
@@ -336,11 +336,11 @@ class CeilingCandidate:
 
 
 class Declined(Exception):
-    """What is not timed, and why: accepts says so, or there is no such ceiling."""
+    """The reason for which a call or a ceiling is not timed."""
 
 
 HARNESS = (KeyboardInterrupt, NotHere, WireError)
-"""What is raised by the harness and not by the function that is timed."""
+"""Exceptions of the harness, as opposed to those of the timed function."""
 
 
 class Measurements:
@@ -351,8 +351,8 @@ class Measurements:
         self.others: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def _others(self, candidate: CallCandidate | CeilingCandidate):
-        """What queues the copy that a cold measurement begins with (backend.OthersL2), of buffers that are
-        made once."""
+        """Returns a function that queues the copy before a cold measurement (backend.OthersL2). Its buffers
+        are made once."""
         if self.others is None:
             self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
                                             device=candidate.device) for _ in range(2))
@@ -360,7 +360,7 @@ class Measurements:
         return lambda: to.copy_(what)
 
     def step(self, args: dict[str, Any], make) -> dict[str, Any]:
-        """Does one step. make(prepare) makes the candidate of an implementation."""
+        """Carries out one step. make(prepare) makes the candidate of an implementation."""
         number, step = args["arm"], args["step"]
         if step == "prepare":
             return self._prepare(number, args["prepare"], make)
@@ -380,7 +380,7 @@ class Measurements:
             if step == "finish":
                 return self._finish(number, args["finish"].get("launches") or [])
         except BaseException as e:
-            _abandon(self.candidates.pop(number, None))  # who failed is asked for nothing more
+            _abandon(self.candidates.pop(number, None))  # a failed candidate gets no further requests
             if isinstance(e, HARNESS):
                 raise
             failure = _failed(e, source)
@@ -418,20 +418,20 @@ class Measurements:
         reply = self.candidates[number].finish(launches)
         self.candidates.pop(number).release()
         torch.cuda.synchronize()
-        torch.cuda.empty_cache()  # another worker may need the room
+        torch.cuda.empty_cache()  # another worker may need the memory
         return reply
 
 
 def _abandon(candidate: CallCandidate | CeilingCandidate | None) -> None:
-    """Frees what a candidate that failed holds; in a broken context nothing can be freed."""
+    """Frees the memory of a failed candidate, unless the context is broken."""
     with suppress(Exception):
         if candidate is not None:
             candidate.release()
 
 
 def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
-    """A reply that ends a candidate. It has no place of its own for a line: that of the exception stands
-    behind its words."""
+    """Returns a reply that ends a candidate. It has no field for a line, so the message ends with that of the
+    exception."""
     outcome = ({"status": "UNSUPPORTED", "message": str(e), "fatal": False} if isinstance(e, Declined)
                else _outcome(e, source))
     where = outcome.pop("where", None)

@@ -1,9 +1,9 @@
-"""Makes a sandbox what it was when its first process began: forked.py does so between two workers, which must
-leave nothing to each other.
+"""Restores a sandbox to its initial state. forked.py calls this between two workers, so that none leaves
+anything to the next.
 
-What a worker can leave are processes, files in the folders in memory, shared memory and queues that belong to
-no process, keys of the kernel, and the limits of the first process, which any process of the same user can
-change. Signals from inside do not reach the first process of a process table.
+A worker can leave processes, files in tmpfs folders, System V shared memory and queues, kernel keys, and
+changed limits of the first process, since any process of the same user can change them. Signals from inside
+do not reach the first process of a PID namespace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEYRINGS = (-3, -4, -5)  # of the session, of the user, of the user's session
 
 
 class Box:
-    """What the sandbox was in the beginning."""
+    """The initial state of the sandbox."""
 
     def __init__(self) -> None:
         if os.getpid() != 1:
@@ -30,7 +30,7 @@ class Box:
         self.entries, self.limits = self._entries(), _limits()
 
     def reset(self) -> bool:
-        """Ends every other process and removes what they left. False where something stays."""
+        """Ends every other process and removes what they left. Returns False if something remains."""
         self.end_others()
         for folder in self.folders:
             _walk(folder, self._remove)
@@ -61,7 +61,7 @@ class Box:
 
 
 def _writable_folders() -> list[str]:
-    """The folders in memory that can be written to."""
+    """Returns the writable tmpfs folders."""
     found = []
     with open("/proc/self/mountinfo") as table:
         for line in table:
@@ -73,8 +73,8 @@ def _writable_folders() -> list[str]:
 
 
 def _walk(folder: str, each: Callable[[str, bool], None]) -> None:
-    """Calls a function for all that is below a folder and on its file system, what is deepest first. What it
-    cannot do is seen afterwards: something stays."""
+    """Calls a function for everything below a folder on its file system, deepest first. Errors are ignored:
+    the caller notices what remains."""
     device = os.stat(folder).st_dev
     open_folders = [(folder, False)]
     while open_folders:

@@ -1,4 +1,4 @@
-"""Tensors of a run: buffers between guard bands, poisoned allocations, and the way into and out of the shared
+"""Tensors of a run: buffers between guard bands, poisoned allocations, copies from and to the shared
 memory."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-import pieces
+import parallel_copies
 from wire import Memory, WireError
 
 CANARY = 0xC3
@@ -30,18 +30,18 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def own_methods(tensor: torch.Tensor) -> list[str]:
-    """The methods and attributes of torch.Tensor that a tensor has one of its own of: whoever reads it by
-    them gets what they compute then."""
+    """Returns the methods and attributes of torch.Tensor that a tensor has replaced. Reading it through them
+    would give whatever they compute at that moment."""
     return sorted(name for name in vars(tensor) if hasattr(torch.Tensor, name))
 
 
 def without_own_methods(tensor: torch.Tensor) -> torch.Tensor:
-    """The same elements and the same graph in a tensor without methods of its own."""
+    """Returns a tensor with the same elements and graph, and without replaced methods."""
     return torch.Tensor.view_as(tensor, tensor) if own_methods(tensor) else tensor
 
 
 def is_number(tensor: torch.Tensor) -> bool:
-    """Whether an element is one floating-point number: fp4 has two in each."""
+    """Reports whether an element is one floating-point number. An element of fp4 holds two."""
     return tensor.is_floating_point() and tensor.dtype != torch.float4_e2m1fn_x2
 
 
@@ -74,7 +74,7 @@ def poison(flat: torch.Tensor, which: str) -> None:
 
 
 def _ordinary(dtype: torch.dtype) -> list[int]:
-    """The bits of the ordinary numbers of a dtype, as signed integers of its size."""
+    """Returns the bits of the ordinary numbers of a dtype, as signed integers of its size."""
     if dtype.is_floating_point and dtype in NAMES and dtype != torch.float4_e2m1fn_x2:
         return torch.tensor(_ORDINARY_NUMBERS).to(dtype).view(_SIGNED[dtype.itemsize]).tolist()
     return list(_ORDINARY_BOOLS if dtype == torch.bool else _ORDINARY_INTEGERS)
@@ -84,7 +84,7 @@ class OutOfBounds(IndexError):
     """An access of a kernel outside the tensors that its pointer belongs to."""
 
     last: OutOfBounds | None = None
-    """The latest one: the code that launched the kernel may have caught it."""
+    """The latest one, since the code that launched the kernel may have caught it."""
 
     def __init__(self, message: str, program: tuple[int, int, int]):
         super().__init__(message)
@@ -93,8 +93,8 @@ class OutOfBounds(IndexError):
 
 
 EXTENT = "triad_extent"
-"""The attribute of a storage with guard bands: what lies between them, as its first byte and a number of
-bytes. It is there as long as any tensor in the storage."""
+"""An attribute of storages with guard bands: first byte and number of bytes between the bands. It lives as
+long as any tensor in the storage."""
 
 
 class Buffer:
@@ -111,31 +111,32 @@ class Buffer:
         self.alive.add(self)
 
     def bytes(self) -> torch.Tensor:
-        """What lies between the bands, as uint8."""
+        """Returns the bytes between the bands, as uint8."""
         return self._all[self._lead:self._lead + self.count]
 
     def tensor(self, dtype: torch.dtype, shape, stride, start: int = 0) -> torch.Tensor:
-        """A view of the buffer, start counted in elements from its first byte."""
+        """Returns a view of the buffer; start is counted in elements from its first byte."""
         flat = self.bytes().view(dtype)
         return flat.as_strided(shape, stride, flat.storage_offset() + start)
 
     def owns(self, tensor: torch.Tensor) -> bool:
-        """Says whether a tensor lies in this buffer."""
+        """Reports whether a tensor lies in this buffer."""
         return tensor.untyped_storage().data_ptr() == self._all.untyped_storage().data_ptr()
 
     def again(self, tensor: torch.Tensor) -> tuple[Buffer, torch.Tensor]:
-        """A second buffer with the same bytes, and the view of it that a tensor is of this one."""
+        """Returns a copy of the buffer, and the view of it that corresponds to a tensor in this one."""
         other = Buffer(self.name, self.count, tensor.device)
         if self.count:
             other.bytes().copy_(self.bytes())
         start = tensor.storage_offset() - self._lead // tensor.element_size()
         return other, other.tensor(tensor.dtype, tensor.shape, tensor.stride(), start)
+
     def extent(self) -> tuple[int, int]:
-        """The address of the first byte between the bands, and how many there are."""
+        """Returns the address of the first byte between the bands, and the number of bytes."""
         return self._all.data_ptr() + self._lead, self.count
 
     def report(self) -> list[dict[str, Any]]:
-        """One entry for each guard band that does not show the canary any more."""
+        """Returns an entry for each guard band that has changed."""
         found = []
         behind = self._lead + self.count
         for band, first in ((self._all[:self._lead], -self._lead), (self._all[behind:], 0)):
@@ -147,13 +148,13 @@ class Buffer:
 
 
 def checksum(buffer: Buffer) -> int:
-    """crc32 of what lies between the bands."""
-    return pieces.checksum(buffer.bytes())
+    """Returns the crc32 of the bytes between the bands."""
+    return parallel_copies.checksum(buffer.bytes())
 
 
 def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buffer, torch.Tensor]:
-    """Copies the storage of a reference into a guarded buffer and gives the tensor in it, with the strides
-    that the reference asks for."""
+    """Copies the storage of a reference into a guarded buffer and returns the tensor in it, with the
+    reference's strides."""
     dtype, count, start = DTYPES[ref["dtype"]], ref["bytes"], ref.get("start", 0)
     shape, stride = ref["shape"], ref["stride"]
     reach = start + sum((n - 1) * s for n, s in zip(shape, stride)) + 1 if all(shape) else 0
@@ -162,14 +163,14 @@ def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buf
                         f"fit into {count} bytes")
     view = memory.view(ref)
     buffer = Buffer(ref["name"], count, device)
-    found = pieces.copy_in(buffer.bytes(), view)
+    found = parallel_copies.copy_in(buffer.bytes(), view)
     if found != ref.get("crc32", found):
         raise WireError(f"tensor {ref['name']}: crc32 {found}, want {ref['crc32']}")
     return buffer, buffer.tensor(dtype, shape, stride, start)
 
 
 def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
-    """Copies a contiguous tensor into the storage of a reference of its size, and gives that storage's
+    """Copies a contiguous tensor into the storage of a reference of its size, and returns that storage's
     crc32."""
     view = memory.view(ref)
     if tensor.nbytes != len(view):
@@ -177,18 +178,18 @@ def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
                         f"{tensor.nbytes}")
     if not len(view):
         return 0
-    return pieces.copy_out(view, bytes_of(tensor.resolve_conj().resolve_neg()))
+    return parallel_copies.copy_out(view, bytes_of(tensor.resolve_conj().resolve_neg()))
 
 
 def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a tensor's elements in row-major order. What torch calls contiguous may have any stride
-    along a dim of one element, 0 where it was expanded, and torch views no bytes behind such a one."""
+    """Returns the bytes of a tensor's elements in row-major order. A tensor that torch calls contiguous may
+    have any stride along a dim of one element, such as 0 after expand, and torch cannot view its bytes."""
     dense = tensor.detach().contiguous()
     return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)
 
 
 def row_major(shape) -> list[int]:
-    """The strides of a contiguous tensor, in elements."""
+    """Returns the strides of a contiguous tensor, in elements."""
     strides, n = [], 1
     for size in reversed(shape):
         strides.append(n)
@@ -197,9 +198,9 @@ def row_major(shape) -> list[int]:
 
 
 class PoisonedAllocations:
-    """While it is entered, what Python code takes from torch.empty and its kin is filled with a poison and
-    lies between guard bands, so that an element which a kernel never writes shows, and so does a write beside
-    the tensor. Memory that torch allocates within its own operators is left alone: they write all of it."""
+    """A context in which tensors from torch.empty and its relatives are poisoned and lie between guard bands,
+    so that unwritten elements and writes past the end show. It does not affect memory that torch's operators
+    allocate for themselves: they write all of it."""
 
     PATCHED = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"),
                (torch.Tensor, "new_empty_strided"))
@@ -207,7 +208,7 @@ class PoisonedAllocations:
     def __init__(self, which: str):
         self.which = which
         self.buffers: list[Buffer] = []
-        self.replaced: list[str] = []  # what else put itself in the place of an allocating function meanwhile
+        self.replaced: list[str] = []  # allocating functions that other code replaced meanwhile
 
     def __enter__(self) -> PoisonedAllocations:
         self._originals = [getattr(owner, name) for owner, name in self.PATCHED]
@@ -236,7 +237,7 @@ class PoisonedAllocations:
         return allocate
 
     def report(self, outputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Guard bands that changed, each buffer named for the output that lies in it, or "workspace"."""
+        """Returns the changed guard bands. A buffer is named after the output in it, or "workspace"."""
         found = []
         for buffer in self.buffers:
             buffer.name = next((n for n, t in outputs.items() if isinstance(t, torch.Tensor)

@@ -1,5 +1,4 @@
-"""A candidate of a timing: calls over sets of arguments, captured in a CUDA graph and replayed between
-events."""
+"""A timed candidate: calls over sets of arguments, captured in a CUDA graph and replayed between events."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ WARM_UPS = 3
 
 @contextmanager
 def nothing_collected():
-    """No garbage is collected within: among it may be what CUDA cannot free while a graph is captured, such
-    as another graph."""
+    """A context without garbage collection, which could free objects that CUDA cannot free during a capture,
+    such as another graph."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -32,19 +31,19 @@ PERSISTING_L2 = 6  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
 
 
 def plain_cache() -> str:
-    """Has no line of the L2 cache persist, and no part of it set aside for such lines: whoever ran before may
-    have asked for that. What the driver refuses, in a sentence; "" where it does not."""
+    """Resets persisting lines of the L2 cache and the part reserved for them, which earlier code may have
+    requested. Returns a sentence if the driver refuses, else ""."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
         code = driver.cuCtxResetPersistingL2Cache() or driver.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(0))
-    except (OSError, AttributeError):  # no driver, or one that has no such lines
+    except (OSError, AttributeError):  # no driver, or one without this function
         return ""
     return f"reset the persisting lines of the L2 cache: CUDA error {code}" if code else ""
 
 
 class Candidate:
-    """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what
-    it returned."""
+    """Calls of one function over sets of arguments. call(i) makes the call of set i and returns a tuple of
+    its results."""
 
     def __init__(self, sets: int, call):
         self.sets, self.call = sets, call
@@ -52,11 +51,11 @@ class Candidate:
         self.graph: torch.cuda.CUDAGraph | None = None
         self.reason = ""
         self.stream = torch.cuda.Stream()
-        self.kept: list[tuple] = []  # what the last call of each set returned
+        self.kept: list[tuple] = []  # the results of each set's last call
         self.events: list[torch.cuda.Event] = []
 
     def warm_up(self) -> int:
-        """Tries the calls, and gives what the last took, in ns."""
+        """Tries the calls, and returns the time of the last one in ns."""
         self.stream.wait_stream(torch.cuda.current_stream())
         took = 0
         with torch.cuda.stream(self.stream):
@@ -69,16 +68,16 @@ class Candidate:
         return took
 
     def prepare(self, graph_ns: int) -> None:
-        """Captures a call for each set, and more where those take less than graph_ns."""
+        """Captures a call for each set, and more calls if these take less than graph_ns."""
         self.calls, self.kept = self.sets, [()] * self.sets
         try:
             self._capture(self.sets)
-        except Exception as e:  # what cannot be captured raises many kinds
+        except Exception as e:  # code that cannot be captured raises many kinds
             if (isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError))
                 and "captur" not in str(e).lower()):
                 raise
-            said = str(e).splitlines()[0] if str(e) else ""
-            self.reason, self.graph = f"{type(e).__name__}: {said}"[:300], None
+            first_line = str(e).splitlines()[0] if str(e) else ""
+            self.reason, self.graph = f"{type(e).__name__}: {first_line}"[:300], None
             torch.cuda.synchronize()
         self._estimate()
         turns = math.ceil(graph_ns / max(self.estimate * self.sets, 1e-3))
@@ -91,16 +90,16 @@ class Candidate:
     def _capture(self, calls: int) -> None:
         self.graph, self.kept = None, [()] * self.sets
         graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-        # What a call returned is kept until the same set's turn comes again: else the allocator would give
-        # every call the same block.
+        # The results of a call are kept until the next call of the same set: otherwise the allocator would
+        # give every call the same block.
         try:
             with nothing_collected(), torch.cuda.graph(graph, stream=self.stream,
                                                        capture_error_mode="thread_local"):
                 for i in range(calls):
                     self.kept[i % self.sets] = self.call(i % self.sets)
         finally:
-            # A capture that cannot be ended leaves its stream the current one: what later calls are given
-            # would be filled there while other streams already copy into it.
+            # A failed capture leaves its stream the current one, on which the inputs of later calls would be
+            # filled while other streams already copy into them.
             torch.cuda.set_stream(current)
         self.graph, self.calls = graph, calls
 
@@ -115,8 +114,8 @@ class Candidate:
             self.kept[i % self.sets] = self.call(i % self.sets)
 
     def release(self) -> None:
-        """Frees what it holds on the GPU now: the call knows the candidate and the candidate the call, which
-        a collection would find some time."""
+        """Frees its memory on the GPU at once. The candidate and its call refer to each other, so only a
+        garbage collection would free it otherwise."""
         graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
         if graph is not None:
             graph.reset()
@@ -130,8 +129,8 @@ class Candidate:
                 self.stream.synchronize()
 
     def time(self, discard: int, samples: int, before=None) -> list[float]:
-        """ns a call of replays that are queued behind each other, with an event between, and behind what
-        before() queues, which is not timed."""
+        """Returns ns per call of replays that are queued with an event between them, after the untimed work
+        that before() queues."""
         while len(self.events) < discard + samples + 1:
             self.events.append(torch.cuda.Event(enable_timing=True))
         with torch.cuda.stream(self.stream):

@@ -1,8 +1,8 @@
-"""Imports torch without what it imports for compilers alone, a quarter of the time it takes: the shapes of
-operators on the device meta, and with them the decompositions and references that they are made of.
+"""Imports torch without the modules that only compilers need, which saves a quarter of the time: the shape
+functions of operators on the device meta, and the decompositions and references that these use.
 
-Whoever imports or names these afterwards gets them: torch.compile and FakeTensor do. A file that speaks of
-the device meta itself asks for them with complete(). Nothing that is computed on a device changes.
+Code that imports or names one of them later gets it, as torch.compile and FakeTensor do. For a file that
+uses the device meta directly, the worker calls complete(). Results on a device are the same either way.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import types
 from typing import Any
 
 METAS = "torch._meta_registrations"
-"""Registers the shapes. torch asks for it at the end of its own import and looks at nothing in it;
-torch._decomp imports it too."""
+"""The module that registers the shape functions. torch imports it at the end of its own import and uses no
+name of it; torch._decomp imports it too."""
 
 LATER = ("torch._decomp", "torch._prims", "torch._refs")
-"""What they are made of. All of these import each other in circles, which hold together where the shapes come
-first, as in torch's own import: so whatever part of torch is imported later waits for them."""
+"""The modules that the shape functions use. They import each other in cycles that work only if METAS comes
+first, as in torch's own import, so it is imported before any other part of torch that follows."""
 
 
 def without_metas() -> bool:
-    """Imports torch so, and says whether that was possible: where not, what is left of it is of no use, and
-    only another process can import it. Where it is not here at all a worker says so."""
+    """Imports torch without METAS. Returns False if that failed: torch is then half imported, and only
+    another process can import it. Returns True if torch is not installed, which a worker reports."""
     if "torch" in sys.modules:
         return True
     sys.modules[METAS] = types.ModuleType(METAS)
@@ -37,7 +37,7 @@ def without_metas() -> bool:
     finally:
         sys.modules.pop(METAS, None)
     vars(torch).pop("_meta_registrations", None)
-    lazy = getattr(torch, "_lazy_modules", None)  # what torch imports where it is named
+    lazy = getattr(torch, "_lazy_modules", None)  # torch imports these when they are first named
     if not isinstance(lazy, set):
         return False
     lazy.update(name.removeprefix("torch.") for name in (*LATER, METAS))
@@ -46,8 +46,8 @@ def without_metas() -> bool:
 
 
 class _First(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads the first part of torch that is imported later, and the shapes before it. A part that somebody
-    only looks for is none."""
+    """Loads METAS before the first part of torch that is imported later. Looking for a part without importing
+    it loads nothing."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -60,31 +60,31 @@ class _First(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return real and importlib.machinery.ModuleSpec(name, self, origin=real.origin)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """An empty one, which the real one replaces."""
+        """Makes no module: exec_module imports the real one."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         self.is_over = True
         del sys.modules[module.__name__]
         importlib.import_module(METAS)
-        importlib.import_module(module.__name__)  # what stands in sys.modules is what the import gives
+        importlib.import_module(module.__name__)  # the import returns the entry of sys.modules
 
 
 _FIRST = _First()
 
 
 def complete() -> None:
-    """Imports what was left out, where torch has it."""
+    """Imports what was left out, if this torch has it."""
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module(METAS)
 
 
 def may_ask(text: str) -> bool:
-    """Says whether a file speaks of the device meta, or of torch.ops.prims, which only exist then."""
+    """Reports whether a file's text names the device meta or torch.ops.prims, which need the full import."""
     return re.search(r"\bmeta\b|[Ff]ake_?[Tt]ensor|\bprims\b", text) is not None
 
 
 def may_be_asked_by(modules: set[str]) -> bool:
-    """Says whether one of these modules is of a package that may use the device meta: any that is neither
-    torch, Triton or NumPy nor Python's own."""
+    """Reports whether one of these modules may use the device meta: one of any package except torch, Triton,
+    NumPy and the standard library."""
     packages = {name.partition(".")[0] for name in modules}
     return not packages <= {"torch", "triton", "numpy", *sys.stdlib_module_names}

@@ -1,7 +1,7 @@
-"""The worker's end of the wire: JSON lines on a socket, tensors in shared memory. internal/backend/wire.go is
-the other end and the law.
+"""The worker's end of the wire: JSON lines on a socket, tensors in shared memory. internal/backend/wire.go
+defines the protocol.
 
-Needs nothing but the standard library, so that a worker can say over it that torch is missing.
+It needs only the standard library, so that a worker can report a missing torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_LINE = 1 << 20
 SOCKET_FD = 3
 MEMORY_FD = 4
 OWN_GROUP = False
-"""Whether the process group is of this worker alone, though it does not lead it (forked.py)."""
+"""Whether the process group holds only this worker, though it is not the leader (forked.py)."""
 
 
 class WireError(Exception):
@@ -30,13 +30,13 @@ class WireError(Exception):
 
 
 class NotHere(LookupError):
-    """A request for something that this worker has not loaded: the harness's own error, no function's."""
+    """A request for something that this worker has not loaded: an error of the harness, not of a function."""
 
 
 def _end_with_driver(fd: int) -> None:
     """Ends this process and what it has started once the driver's end of the socket is closed."""
     watched = select.poll()
-    watched.register(fd, 0)  # a hang-up is told without being asked for
+    watched.register(fd, 0)  # a hang-up is always reported
     if any(seen & select.POLLHUP for _, seen in watched.poll()):
         os.killpg(os.getpgrp(), signal.SIGKILL)
 
@@ -69,14 +69,14 @@ class Channel:
             want += 1
 
     def waiting(self) -> bool:
-        """Says whether a request, or the end of the socket, is there to be read. The driver sends none before
-        it has the reply to the last."""
+        """Reports whether a request, or the end of the socket, can be read. The driver sends a request only
+        after the reply to the last."""
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def reply(self, id: int, result: dict[str, Any] | None = None, error: str = "") -> None:
         """Sends the reply to request id. NaN and infinities must be strings by now."""
         if os.getpid() != self._pid:
-            os._exit(1)  # a process that a call left beside this one: it has nothing to answer
+            os._exit(1)  # a process that a call forked must not answer
         message = {"id": id, "error": error} if error else {"id": id, "result": result}
         self._socket.sendall(json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n")
 
@@ -93,7 +93,7 @@ class Memory:
         self.map = mmap.mmap(fd, size) if size else None
 
     def view(self, ref: dict[str, Any]) -> memoryview:
-        """The storage of a tensor reference."""
+        """Returns the storage of a tensor reference."""
         offset, count = ref["offset"], ref["bytes"]
         if not (0 <= offset and 0 <= count and offset + count <= self.size):
             raise WireError(f"tensor {ref['name']}: bytes {offset} to {offset + count} of {self.size} of "
@@ -101,12 +101,12 @@ class Memory:
         return memoryview(self.map)[offset:offset + count] if count else memoryview(bytearray())
 
     def checksum(self, ref: dict[str, Any]) -> int:
-        """crc32 (IEEE) of the storage of a tensor reference."""
+        """Returns the crc32 (IEEE) of the storage of a tensor reference."""
         return zlib.crc32(self.view(ref))
 
 
 def attributes(refs: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """The attributes of a request as Python values by name."""
+    """Returns the attributes of a request as Python values by name."""
     read: dict[str, Callable[[dict[str, Any]], Any]] = {
         "bool": lambda a: bool(a["number"]), "int": lambda a: int(a["number"]),
         "float": lambda a: float(a["number"]), "enum": lambda a: a["text"],
@@ -116,8 +116,8 @@ def attributes(refs: list[dict[str, Any]] | None) -> dict[str, Any]:
 
 def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]],
           idle: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
-    """Answers requests until `bye`, the end of the socket, or a result that is fatal. An exception in answer
-    is the harness failing. idle is called after each answer, with the request and a function that says
+    """Answers requests until `bye`, the end of the socket, or a fatal result. An exception in answer is an
+    error of the harness. idle is called after each answer, with the request and a function that reports
     whether another one waits."""
     for request in channel.requests():
         if request["do"] == "bye":

@@ -39,13 +39,13 @@ JUDGING_SLOT = "judging "  # as in internal/worker/spread.go: any row may come
 KEPT_BYTES = 1 << 30  # of device memory that torch may keep between two runs
 PEERS_SLOT = "peers"
 COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd", "torch._inductor.compile_fx")
-"""What torch.compile imports at its first call, in parts of a second or so."""
+"""Modules that torch.compile imports at its first call; each takes about a second."""
 
 SETUP = "run `triad setup`, or name an interpreter that has it in TRIAD_PYTHON"
 
 
 class Worker:
-    """What one worker process knows: its device, the shared memory and the operators it has loaded."""
+    """The state of one worker process: its device, the shared memory and the operators it has loaded."""
 
     def __init__(self, operators: Path):
         self.operators = operators
@@ -74,8 +74,7 @@ class Worker:
     # ---- hello
 
     def hello(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Maps the memory and imports torch and Triton: what is missing is said when an operator is
-        loaded."""
+        """Maps the memory and imports torch and Triton. If one is missing, the reply to load says so."""
         if args["protocol"] != wire.PROTOCOL:
             raise wire.WireError(f"protocol {args['protocol']}, this worker speaks {wire.PROTOCOL}")
         self.memory = wire.Memory(args["memory_bytes"])
@@ -95,18 +94,18 @@ class Worker:
         import implementation
         import integrity
         import launch
-        import pieces
+        import parallel_copies
         import tensors
         if not self.on_gpu:
             integrity.erase_freed_memory()
-        self.watch = integrity.Watch(wire, tensors, pieces, launch, implementation, integrity,
+        self.watch = integrity.Watch(wire, tensors, parallel_copies, launch, implementation, integrity,
                                      sys.modules[Worker.__module__])
 
     def _import_torch(self) -> dict[str, str]:
         import torch
         self.on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
         self.device = torch.device("cuda", 0) if self.on_gpu else torch.device("cpu")
-        # A row must do what its contract says: no product in less than it asks for.
+        # Products keep the precision that a row's contract declares.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
@@ -116,15 +115,15 @@ class Worker:
             versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0),
                             cudnn=str(torch.backends.cudnn.version()), **peers.versions())
         else:
-            # some of its faults depend on these
+            # some of torch's faults depend on these
             versions["torch_cpu"] = torch.backends.cpu.get_cpu_capability()
             versions["torch_threads"] = str(torch.get_num_threads())
-            # else oneDNN multiplies bf16 by AMX, and a NaN comes into the row before its own
+            # else oneDNN multiplies bf16 by AMX, and a NaN spreads to the previous row
             os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
             os.environ["TRITON_INTERPRET"] = "1"
-            # else Inductor spends seconds on finding out what the CPU has
+            # else Inductor spends seconds on detecting the CPU's vector instructions
             os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
-            # else it starts a pool of processes that each import torch
+            # else it starts a pool of processes, each of which imports torch
             os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         return versions
 
@@ -165,7 +164,7 @@ class Worker:
         return {"implementations": listed, "failed": without} if without else {"implementations": listed}
 
     def _gone(self, module: ModuleType) -> dict[str, str]:
-        """The families of an operator's rows that are not here, and why."""
+        """Returns the families of an operator's rows that are unavailable, with the reason."""
         gone = {"triton": self.triton_missing} if self.triton_missing else {}
         for row in module.IMPLEMENTATIONS:
             if row.module and (why := peers.missing(row, self.on_gpu)):
@@ -173,7 +172,7 @@ class Worker:
         return gone
 
     def _module(self, op: str) -> ModuleType | dict[str, Any]:
-        """The operator's module, or the reply that says why there is none."""
+        """Returns the operator's module, or the reply with the reason why there is none."""
         if op not in self.loaded:
             path = self.operators / f"{op}.py"
             if not op.isidentifier() or not path.is_file():
@@ -192,7 +191,7 @@ class Worker:
         return module
 
     def _entries(self, op: str, i, source: str) -> list[dict[str, Any]]:
-        """The registrations of an implementation: one a pass and contract."""
+        """Returns the registrations of an implementation, one for each pass and contract."""
         entries = []
         for direction in ("forward", "backward"):
             if i.function(direction) is None:
@@ -225,9 +224,9 @@ class Worker:
     # ---- between requests
 
     def idle(self, request: dict[str, Any], waiting: Callable[[], bool]) -> None:
-        """After an operator was loaded, while the driver makes the inputs: makes the GPU's context and
-        imports what the first call of this worker would have to wait for, part by part, until the next
-        request waits. What fails here fails, and is told of, in the call."""
+        """Prepares the first call while the driver makes its inputs: creates the GPU's context, then imports
+        module by module until the next request waits. Errors are ignored here; the call meets them again and
+        reports them."""
         if request["do"] != "load" or self.torch_missing:
             return
         parts: list[Callable[[], Any]] = [self._use_gpu] if self.on_gpu else []
@@ -252,7 +251,7 @@ class Worker:
     # ---- run
 
     def run(self, run: dict[str, Any]) -> dict[str, Any]:
-        """Runs one case of one implementation: every launch, up to the first that does not return plainly."""
+        """Runs one case of one implementation: every launch, up to the first that fails or is declined."""
         import torch
 
         from integrity import Earlier
@@ -279,7 +278,7 @@ class Worker:
         return result
 
     def _find(self, run: dict[str, Any]) -> tuple[ModuleType, Any]:
-        """The operator's module and the implementation that a request names."""
+        """Returns the operator's module and the implementation that a request names."""
         module = self._module(run["op"]) if not self.torch_missing else None
         rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"]
                 and i.function(run["pass"])]
@@ -290,7 +289,7 @@ class Worker:
     # ---- measure
 
     def measure(self, args: dict[str, Any]) -> dict[str, Any]:
-        """One step of a timing; only a GPU is timed."""
+        """Carries out one step of a timing; only a GPU is timed."""
         if not self.on_gpu:
             return {"status": "UNSUPPORTED", "message": "this Python has no GPU: only a GPU is timed"}
         from measure import CallCandidate, Measurements
@@ -309,7 +308,8 @@ class Worker:
     # ---- probe
 
     def probe(self) -> dict[str, Any]:
-        """Says whether the device still computes: an illegal access may show only after several launches."""
+        """Reports whether the device still computes. An illegal access may show only after several
+        launches."""
         if self.torch_missing:
             return {"healthy": False, "message": self.torch_missing}
         import torch
@@ -328,7 +328,7 @@ def _family(name: str) -> str:
 
 
 def failed(status: str, message: str, log: str = "") -> dict[str, Any]:
-    """A load reply without implementations: the file holds the Triton rows and the torch rows."""
+    """Returns a load reply without implementations, for the Triton rows and the torch rows of a file."""
     failed = [{"implementation": prefix, "status": status, "message": message}
               for prefix in ("triton", "torch")]
     if log:
@@ -356,13 +356,14 @@ def _import(op: str, path: Path, rows_needed: bool = True) -> ModuleType | dict[
 
 
 def host_trouble(e: BaseException) -> bool:
-    """Whether an exception is about this machine's memory, disks or tables, and not about the file."""
+    """Reports whether an exception is about this machine's memory, disks or tables, and not about the
+    file."""
     return isinstance(e, MemoryError) or isinstance(e, OSError) and e.errno in (
         errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 def _first_message(e: BaseException, path: Path) -> str:
-    """file:line: what is wrong, the line being the innermost of the operator file."""
+    """Returns "file:line: what is wrong", with the innermost line of the operator file."""
     if isinstance(e, SyntaxError):
         return f"{e.filename}:{e.lineno}: {type(e).__name__}: {e.msg}"
     lines = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == str(path)]
@@ -370,8 +371,8 @@ def _first_message(e: BaseException, path: Path) -> str:
 
 
 def main(kind: type[Worker] = Worker) -> NoReturn:
-    """Serves the driver, and ends the process at once: an interpreter takes half a second to take torch
-    apart, in which nothing is left to do."""
+    """Serves the driver, then ends the process without the interpreter's cleanup, which takes half a second
+    with torch loaded."""
     code = serve(kind)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -384,7 +385,7 @@ def serve(kind: type[Worker]) -> int:
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
     sandbox.limit_self()
     sandbox.only_regular_sources()
-    # by the driver's own name for it: it compares the places that answers name
+    # the driver compares paths in answers with its own name for the folder
     worker = kind(parser.parse_args().operators.absolute())
     try:
         wire.serve(wire.Channel(), worker.answer, worker.idle)

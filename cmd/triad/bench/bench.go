@@ -207,14 +207,14 @@ func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error
 	}
 	err = errors.Join(err, a.printBench(s, result, o, end))
 	if !o.JSON && mine != nil {
-		a.tellJudgedOnGPUAlone(result)
+		a.printJudgedOnGPUAlone(result)
 	}
 	return end.Failure(err)
 }
 
-// tellJudgedOnGPUAlone prints which of the user's CUDA files bench judged only on the GPU: its sizes are too
+// printJudgedOnGPUAlone prints which of the user's CUDA files bench judged only on the GPU: its sizes are too
 // large for the emulator, and a race seldom shows on a GPU.
-func (a *verb) tellJudgedOnGPUAlone(result run.Result) {
+func (a *verb) printJudgedOnGPUAlone(result run.Result) {
 	var names []string
 	for _, r := range result.Records {
 		file, _, _ := strings.Cut(r.Impl, ":")

@@ -29,9 +29,9 @@ func (a *Verb) readAgainst(
 	return a.ReadSide(ctx, o.DB, o.Against, names, nil)
 }
 
-// tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
+// printSince prints what changed from a side to the session that has just ended, for what the session ran. If
 // something became wrong or slower, it ends with that exit code.
-func (a *Verb) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
+func (a *Verb) printSince(ctx context.Context, before resultdiff.Side, s *session.Session,
 	o *runsetup.Options, end *session.Ending,
 ) error {
 	if o.Against == "" || !s.Recorded() {
@@ -51,7 +51,7 @@ func (a *Verb) tellSince(ctx context.Context, before resultdiff.Side, s *session
 	}
 	changes := resultdiff.Diff(before, now, resultdiff.Options{})
 	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
-	if err := a.TellChanges(before, now, changes, console.LinesOfADiff, o.JSON); err != nil {
+	if err := a.PrintChanges(before, now, changes, console.LinesOfADiff, o.JSON); err != nil {
 		return err
 	}
 	if resultdiff.Counted(changes).Regressed(false) {

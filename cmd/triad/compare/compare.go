@@ -181,19 +181,19 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	if end.Usage() {
 		return end.Failure(err)
 	}
-	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
+	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.PrintCI(s, result, o))
 	if !o.JSON {
-		twins.Tell(a.Setup, result)
-		standing.TellTimed(a.Out, s.Request, result.Records)
+		twins.Print(a.Setup, result)
+		standing.PrintTimed(a.Out, s.Request, result.Records)
 		var places []standing.Place
 		if placed {
 			places = a.places(ctx, mine, s.Request, result.Records)
 		}
-		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
-			smallestcase.Tell(a.Out, a.Style(), smallest),
+		err = errors.Join(err, standing.Print(ctx, a.Workers, places, o.Verbose || o.Explain),
+			smallestcase.Print(a.Out, a.Style(), smallest),
 			mine.PrintChecks(ctx, a.Stop, a.Out, result.Records))
 	}
-	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
+	err = errors.Join(err, a.printSince(ctx, before, s, o, &end))
 	if o.Own.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}

@@ -107,7 +107,7 @@ func makeOperator(c *console.Console, o *Options) error {
 		}
 		return session.Fail(session.ExitBad, err)
 	}
-	return tellNew(c.Out, filepath.Clean(o.name), !o.formula)
+	return printNew(c.Out, filepath.Clean(o.name), !o.formula)
 }
 
 // newInTree creates the files of an operator in the checkout of the working directory, and says what is left
@@ -151,8 +151,8 @@ Judge it:
 	return nil
 }
 
-// tellNew prints what was made and what to do with it.
-func tellNew(out io.Writer, path string, kernels bool) error {
+// printNew prints what was made and what to do with it.
+func printNew(out io.Writer, path string, kernels bool) error {
 	name := filepath.Base(path)
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {
 		path = "." + string(os.PathSeparator) + path

@@ -76,7 +76,7 @@ func (a *verb) diff(ctx context.Context, o *diffOptions, db string) error {
 		}
 	}
 	changes := resultdiff.Diff(sides[0], sides[1], resultdiff.Options{Across: o.across})
-	if err := a.TellChanges(sides[0], sides[1], changes, o.limit, o.asJSON); err != nil {
+	if err := a.PrintChanges(sides[0], sides[1], changes, o.limit, o.asJSON); err != nil {
 		return err
 	}
 	if resultdiff.Counted(changes).Regressed(o.strict) {

@@ -103,9 +103,9 @@ func (a *verb) export(ctx context.Context, o *exportOptions, db string) error {
 // exportFailure returns the error of a failed export with its exit code: an existing file, or a missing
 // folder, is the user's mistake.
 func exportFailure(err error) error {
-	var told *session.Failure
+	var reported *session.Failure
 	switch {
-	case err == nil || errors.As(err, &told):
+	case err == nil || errors.As(err, &reported):
 		return err
 	case errors.Is(err, export.ErrNoTime) || errors.Is(err, export.ErrNoTrace) ||
 		errors.Is(err, export.ErrNoProblem):

@@ -83,13 +83,13 @@ func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 			"--list queries that are there")(cmd, args)
 }
 
-// tellQueries prints the names for a statement, or the queries that come with triad.
-func (a *verb) tellQueries(ctx context.Context, o *queryOptions) error {
+// printQueries prints the names for a statement, or the queries that come with triad.
+func (a *verb) printQueries(ctx context.Context, o *queryOptions) error {
 	if len(o.statement) > 0 || len(o.chosen) > 1 {
 		return console.Usage("--schema and --list stand alone: each lists what there is, and runs nothing")
 	}
 	if o.schema {
-		return a.tellSchema(ctx)
+		return a.printSchema(ctx)
 	}
 	all, err := a.SavedQueries()
 	if err != nil {
@@ -105,8 +105,8 @@ func (a *verb) tellQueries(ctx context.Context, o *queryOptions) error {
 	return report.Queries(a.Out, a.Style(), shown)
 }
 
-// tellSchema prints the views and tables.
-func (a *verb) tellSchema(ctx context.Context) error {
+// printSchema prints the views and tables.
+func (a *verb) printSchema(ctx context.Context) error {
 	tables, err := results.Schema(ctx)
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
@@ -120,7 +120,7 @@ func (a *verb) tellSchema(ctx context.Context) error {
 // query runs a statement and prints its rows, or lists what can be queried.
 func (a *verb) query(ctx context.Context, o *queryOptions, db string) error {
 	if o.schema || o.list {
-		return a.tellQueries(ctx, o)
+		return a.printQueries(ctx, o)
 	}
 	if o.deadline <= 0 || o.rows <= 0 {
 		return console.Usage("--deadline %v, --rows %d: want more than 0 of both", o.deadline, o.rows)

@@ -142,11 +142,11 @@ func (a *verb) pageOf(ctx context.Context, db string, o *reportOptions) (report.
 	} else {
 		page, err = sessionPage(ctx, store, name)
 	}
-	var told *session.Failure
+	var reported *session.Failure
 	switch {
 	case errors.Is(err, results.ErrNotFound):
 		return page, console.Usage("%w", err)
-	case err != nil && !errors.As(err, &told):
+	case err != nil && !errors.As(err, &reported):
 		return page, session.Fail(session.ExitBad, err)
 	}
 	return page, err

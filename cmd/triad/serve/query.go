@@ -35,12 +35,12 @@ func queries(database string) func(context.Context, string, map[string]string, s
 		for name, value := range params {
 			args = append(args, "--param", name+"="+value)
 		}
-		var said bytes.Buffer
+		var stderr bytes.Buffer
 		text, err := subprocess.Run(ctx, subprocess.Command{
-			Path: triad, Args: append(args, "--", statement), Stderr: &said, MostOutput: mostPrinted,
+			Path: triad, Args: append(args, "--", statement), Stderr: &stderr, MostOutput: mostPrinted,
 			Deadline: queryDeadline,
 		})
-		words := strings.TrimPrefix(strings.TrimSpace(said.String()), "triad: ")
+		words := strings.TrimPrefix(strings.TrimSpace(stderr.String()), "triad: ")
 		words = strings.TrimPrefix(words, "query: ")
 		var failed *exec.ExitError
 		switch {

@@ -98,7 +98,7 @@ func (a *verb) watch(ctx context.Context, names []string, o *runsetup.Options) e
 		fmt.Fprintf(a.Out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n",
 			time.Since(began).Seconds())
 		if !w.wait(ctx, &o.Own, folder, seen) {
-			return console.Said(last)
+			return console.Printed(last)
 		}
 		a.NewPage()
 	}
@@ -134,7 +134,7 @@ func (w *watcher) round(ctx context.Context, names []string, o *runsetup.Options
 		fmt.Fprintf(w.Out, "triad: %v\n", err)
 	}
 	if w.before != nil {
-		w.tellChanges(order, now)
+		w.printChanges(order, now)
 	}
 	if len(now) > 0 {
 		w.before = now
@@ -148,7 +148,7 @@ func graver(a, b op.Status) bool {
 	return rank[a.Weight()] > rank[b.Weight()]
 }
 
-func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
+func (w *watcher) printChanges(order []string, now map[string]op.Status) {
 	var words []string
 	for _, key := range order {
 		if old, there := w.before[key]; there && old != now[key] {

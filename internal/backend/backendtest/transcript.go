@@ -57,20 +57,20 @@ func (s Subject) wire(t *testing.T) {
 	if s.Without[Declines] == "" {
 		u.run(t, Declines)
 	}
-	said := lines.String()
+	before := lines.String()
 	if err := b.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	byes := strings.TrimPrefix(lines.String(), said) // of several workers in any order
+	byes := strings.TrimPrefix(lines.String(), before) // of several workers in any order
 	for line := range strings.Lines(byes) {
 		if !goodbye.MatchString(line) {
 			t.Errorf("the last line to a worker is %q, want bye", line)
 		}
 	}
 	if byes == "" {
-		t.Error("no worker is told to end")
+		t.Error("no worker gets the request to end")
 	}
-	got, err := plain(said)
+	got, err := plain(before)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func differences(want, got string) []string {
 	for i := range max(len(w), len(g)) {
 		switch {
 		case i >= len(g):
-			all = append(all, fmt.Sprintf("line %d is not said: %s", i+1, w[i]))
+			all = append(all, fmt.Sprintf("line %d is missing: %s", i+1, w[i]))
 		case i >= len(w):
 			all = append(all, fmt.Sprintf("line %d is new: %s", i+1, g[i]))
 		case w[i] != g[i]:

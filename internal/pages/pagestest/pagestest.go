@@ -40,13 +40,20 @@ type published struct {
 	Backend      string                   `json:"backend"`
 	Variant      string                   `json:"variant"`
 	Device       string                   `json:"device"`
+	GPU          string                   `json:"gpu"`
 	Source       string                   `json:"source"`
+	Flags        string                   `json:"flags"`
 	Status       op.Status                `json:"status"`
 	Contract     string                   `json:"contract"`
 	Message      string                   `json:"message"`
 	Outputs      []record.Verdict         `json:"outputs"`
+	Where        *record.Where            `json:"where"`
+	LogTail      string                   `json:"log_tail"`
+	Build        *record.Build            `json:"build"`
 	Launches     int                      `json:"launches"`
 	Started      time.Time                `json:"started"`
+	WallNS       int64                    `json:"harness_wall_ns"`
+	PeakBytes    int64                    `json:"peak_memory_bytes"`
 	Timing       *record.Timing           `json:"timing"`
 	Timings      []record.Timing          `json:"timings"`
 }
@@ -140,9 +147,11 @@ func (p published) record() record.Record {
 			Op: p.Op, Pass: p.Pass, DType: p.DType, Layout: p.Layout, Distribution: p.Distribution,
 		},
 		DTypes: p.DTypes, Seed: p.Seed, Impl: p.Impl, Backend: p.Backend, Variant: p.Variant,
-		Device: p.Device,
-		Source: p.Source, Status: p.Status, Contract: p.Contract, Message: p.Message, Outputs: p.Outputs,
-		Launches: p.Launches, Started: p.Started, Timings: p.Timings,
+		Device: p.Device, GPU: p.GPU, Source: p.Source, Flags: p.Flags,
+		Status: p.Status, Contract: p.Contract, Message: p.Message, Outputs: p.Outputs,
+		Where: p.Where, LogTail: p.LogTail, Build: p.Build,
+		Launches: p.Launches, Started: p.Started, Wall: time.Duration(p.WallNS), PeakBytes: p.PeakBytes,
+		Timings: p.Timings,
 	}
 	for _, d := range p.Dims {
 		r.Case.Dims = append(r.Case.Dims, op.Dim{Name: d.Name, Value: d.Value})

@@ -1,5 +1,5 @@
-"""The triad program as a process: start, poll, cancel. It runs kernels and reads the database; this process
-does neither."""
+"""The triad program as a process: start, poll, cancel. Only the program runs kernels and reads the
+database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POLL_MOST_S = 0.1
 
 
 def binary() -> Path:
-    """The triad program that this package brings along."""
+    """Returns the path of the triad program in this package."""
     path = Path(__file__).parent / "_bin" / "triad"
     if not os.access(path, os.X_OK):
         raise Unavailable(f"{path}: the triad program is not here or not executable: install the package "
@@ -31,8 +31,8 @@ def binary() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """What the program sees: our environment, and this virtual environment as the active one, so that its
-    workers use its torch."""
+    """Returns the program's environment variables: those of this process, with this virtual environment as
+    the active one, so that the workers use its torch."""
     env = dict(os.environ)
     if sys.prefix != sys.base_prefix:
         env.setdefault("VIRTUAL_ENV", sys.prefix)
@@ -55,7 +55,7 @@ class Process:
         self._out, self._err = os.memfd_create("stdout"), os.memfd_create("stderr")
         weakref.finalize(self, lambda *files: [os.close(f) for f in files], self._out, self._err)
         try:
-            # A session of its own: a Ctrl-C on the terminal is ours to pass on, once.
+            # In its own session it does not get the terminal's Ctrl-C, which this process passes on once.
             self.process = subprocess.Popen([str(binary()), *self.arguments], stdin=subprocess.DEVNULL,
                                             stdout=self._out, stderr=self._err, env=environment(),
                                             start_new_session=True)
@@ -64,12 +64,12 @@ class Process:
         _running.add(self)
 
     def poll(self) -> int | None:
-        """The exit code, None while it runs."""
+        """Returns the exit code, None while it runs."""
         return self.process.poll()
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for the end, in short naps so that Ctrl-C is heard, and gives the exit code. TimeoutError if
-        it takes longer."""
+        """Waits for the end, in short naps so that Ctrl-C is noticed, and returns the exit code. Raises
+        TimeoutError if it takes longer."""
         deadline = None if timeout is None else time.monotonic() + timeout
         nap = POLL_S
         while self.process.poll() is None:
@@ -95,15 +95,15 @@ class Process:
                     pass
 
     def output(self) -> str:
-        """What it has written to stdout so far."""
+        """Returns its stdout so far."""
         return _read(self._out)
 
     def messages(self) -> list[str]:
-        """What it has said so far, one sentence or progress line each."""
+        """Returns its messages so far, one sentence or progress line each."""
         return [line.removeprefix("triad: ") for line in _read(self._err).splitlines() if line.strip()]
 
     def sentence(self) -> str:
-        """The last thing it said: why it ended otherwise than well. A sentence may span lines."""
+        """Returns its last message, the reason of a failure. It may span lines."""
         return _read(self._err).rpartition("triad: ")[2].partition("\nRun 'triad")[0].strip()
 
 
@@ -112,7 +112,7 @@ _running: weakref.WeakSet[Process] = weakref.WeakSet()
 
 @atexit.register
 def _end_all() -> None:
-    """Nothing that was started here outlives the interpreter."""
+    """Ends all processes that were started here, when the interpreter exits."""
     for process in list(_running):
         process.end()
 
@@ -122,13 +122,13 @@ def _read(file: int) -> str:
 
 
 def fail(code: int, sentence: str, otherwise: type[TriadError]) -> None:
-    """Raises what the program ended with."""
+    """Raises the error of the program's exit code."""
     raise {2: UsageError, 3: Unavailable}.get(code, otherwise)(sentence
-        or f"the triad program ended with {code} and said nothing")
+        or f"the triad program ended with {code} and without a message")
 
 
 def read(arguments: Sequence[str], otherwise: type[TriadError] = DatabaseError) -> tuple[str, list[str]]:
-    """Runs a verb that only reads, and gives its output and what it remarked."""
+    """Runs a verb that only reads, and returns its output and its messages."""
     process = Process(arguments)
     try:
         code = process.wait()
@@ -140,8 +140,8 @@ def read(arguments: Sequence[str], otherwise: type[TriadError] = DatabaseError) 
 
 
 def flags(values: Mapping[str, Any]) -> list[str]:
-    """Keywords as flags: None and False are left out, True stands alone, several words are joined or, for a
-    mapping, name=value."""
+    """Returns keywords as flags: None and False are left out, True has no value, a list is joined by commas,
+    and a mapping repeats the flag with name=value."""
     out: list[str] = []
     for name, value in values.items():
         flag = "--" + name.rstrip("_").replace("_", "-")

@@ -60,8 +60,9 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
 
 
 def _files(add: Added | Sequence[Added] | None) -> list[PathLike] | None:
-    """The files of --add: a function, autograd.Function, Module or Triton kernel is written into one. What
-    --add takes beside files is refused: it gives a row for each of many files, and no records."""
+    """Returns the files of --add. A function, autograd.Function, Module or Triton kernel is written into one.
+    Folders, patterns and lists, which --add also takes, are refused: they give a row for each file and no
+    records."""
     if add is None:
         return None
     files = []
@@ -82,7 +83,8 @@ def _is_code(item: Any) -> bool:
 
 
 def _file_of(code: Any) -> str:
-    """A file with a function and what it names, FILE:NAME. It stays, so that the run can be repeated."""
+    """Returns a file with a function and the names that it uses, as FILE:NAME. It is kept, so that the run
+    can be repeated."""
     text, name = text_of_function(code, "function")
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = Path(caches, "triad", "functions", hashlib.sha256(text.encode()).hexdigest()[:16])
@@ -107,7 +109,7 @@ def compare(op: Words, **flags: Any) -> Comparison:
     seed          of the inputs: a number or "random"
     explain       keep what there is to say about each output: what its contract promises, the worst elements,
                   how the errors are distributed
-    add, map      files of your own judged beside ours, or functions, autograd.Functions, Modules (the
+    add, map      files of your own to judge too, or functions, autograd.Functions, Modules (the
                   classes) and Triton kernels of this process; and what their parameters stand for
     contract      the one that your files declare: "eager" keeps every step in the dtype
     grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for

@@ -47,7 +47,7 @@ class Implementations:
         return found
 
     def named(self, impl: str, device: torch.device) -> Any:
-        """The implementation of that name. UsageError where the device has none."""
+        """Returns the implementation of that name. Raises UsageError if the device has none."""
         rows = self.on(device, impl)
         if impl not in rows:
             raise UsageError(f"{self._name} has no implementation {impl!r} on {device.type}: it has "
@@ -90,7 +90,7 @@ class Implementations:
 
     def _switches(self, attributes: tuple[tuple[str, Any], ...],
                   dims: tuple[tuple[str, int], ...] | None) -> dict[str, Any]:
-        """The attributes that are booleans or of an enumeration: cases are told apart by them."""
+        """Returns the attributes of type bool or enum, by which cases are distinguished."""
         if not dims:
             return {}
         kinds = {a["name"]: a["type"] for a in self._attributes}
@@ -99,8 +99,8 @@ class Implementations:
 
     def _declines(self, row: Any, direction: str, dtype: str, dims: tuple[tuple[str, int], ...] | None,
                   device: torch.device) -> str:
-        """Why an implementation does not take a call of such sizes, "" where it does. It is asked with
-        tensors: on a GPU contiguous ones, on a CPU zeros that take no memory."""
+        """Returns why an implementation does not take a call of such sizes, "" if it does. accepts gets
+        contiguous tensors on a GPU, and on a CPU zeros that take no memory."""
         if dims is None:
             return ""
         signature = self._forward if direction == "forward" or row.recomputes else self._backward
@@ -121,5 +121,5 @@ class Implementations:
 
 
 def gpu(device: torch.device) -> str:
-    """What a GPU is called, here and in the database; "" for a CPU."""
+    """Returns the name of a GPU as the database has it; "" for a CPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else ""

@@ -1,4 +1,4 @@
-"""A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope,
+"""Compares a transformer of triad's operators with the same one of torch's: two layers of layernorm, rope,
 attention, rmsnorm with the residual added, and swiglu; linear_cross_entropy at the end.
 
     python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a
@@ -6,10 +6,10 @@ attention, rmsnorm with the residual added, and swiglu; linear_cross_entropy at 
     python -m triad.torch.model --impl cuda      with triad's CUDA kernels; --impl triton, or none for the
                                                  default of each operator
 
-Which loss is within rounding: the same training in fp64 gives the true losses. Torch's operators in the dtype
-miss them by some distance, and so they do from weights that are moved by one unit roundoff, up or down by a
-coin; the largest of these distances over all steps is what rounding does to this training. Ours may be FACTOR
-times as far, plus one unit roundoff of the loss itself.
+The criterion: the same training in fp64 gives the true losses. Torch's operators in the dtype miss them by
+some distance, also from weights that are moved by one unit roundoff in a random direction. The largest of
+these distances over all steps is the effect of rounding on this training. Ours may be FACTOR times as far,
+plus one unit roundoff of the loss itself.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from triad.torch.implementations import gpu
 from triad.torch.operators import ops
 
 FACTOR = 4.0
-"""How many times farther than the yardstick a training may be. Two trainings that round alike are two draws
-of one random distance, and the yardstick is the largest of NUDGES + 1 such draws."""
+"""The largest permitted ratio of a training's distance to the yardstick. Trainings with the same rounding are
+draws of one random distance, and the yardstick is the largest of NUDGES + 1 draws."""
 NUDGES = 3
 RATE = 0.02
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model and its batch measure."""
+    """Sizes of a model and its batch."""
 
     batch: int = 2
     seq: int = 12
@@ -66,7 +66,7 @@ class Ours:
         self.impl, self.impls = impl, impls or {}
 
     def of(self, op: str) -> str | None:
-        """What an operator is called with."""
+        """Returns the implementation with which an operator is called."""
         return self.impls.get(op, self.impl)
 
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -74,7 +74,7 @@ class Ours:
 
     def add_norm(self, x: torch.Tensor, residual: torch.Tensor,
                  weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The sum x + residual, and its norm."""
+        """Returns the sum x + residual, and its norm."""
         y, h = ops.rmsnorm(x.flatten(0, -2), residual.flatten(0, -2), weight, add=True,
                            impl=self.of("rmsnorm"))
         return h.view_as(x), y.view_as(x)
@@ -95,7 +95,7 @@ class Ours:
 
 
 class Torchs:
-    """The same of torch's operators, in any dtype."""
+    """torch's operators with the same names, in any dtype."""
 
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x, x.shape[-1:], weight, bias)
@@ -166,7 +166,7 @@ class Model(torch.nn.Module):
         return self.weights[name].to(self.dtype)
 
     def block(self, x: torch.Tensor, i: int) -> torch.Tensor:
-        """Attention and the gated layer, each behind a norm and beside the residual."""
+        """Attention and the gated layer, each after a norm and added to the residual."""
         s, use = self.sizes, self.operators
         h = use.norm(x, self.w(f"norm{i}a"), self.w(f"norm{i}a_bias"))
         q, k, v = F.linear(h, self.w(f"qkv{i}")).view(*h.shape[:2], -1,
@@ -217,7 +217,8 @@ def losses(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far a training's losses are from the true ones, and how far rounding alone puts them."""
+    """The distance of a training's losses from the true ones, and the distance that rounding alone
+    explains."""
 
     first: float
     last: float
@@ -234,7 +235,8 @@ class Agreement:
 
 @functools.cache
 def _torchs(sizes: Sizes, dtype: torch.dtype, steps: int, device: str) -> tuple[list[float], list[float]]:
-    """The true losses, and how far torch's are from them, the weights as they are and nudged."""
+    """Returns the true losses, and the distances of torch's from them, with original and with nudged
+    weights."""
     true = losses(sizes, Torchs(), torch.float64, steps, device)
     return true, [_distance(losses(sizes, Torchs(), dtype, steps, device, nudge), true)
                   for nudge in range(NUDGES + 1)]
@@ -246,7 +248,7 @@ def _distance(found: Sequence[float], true: Sequence[float]) -> float:
 
 def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50,
               device: str = "cpu") -> Agreement:
-    """Trains ours, and torch's by which it is judged."""
+    """Trains with triad's operators, and with torch's for the yardstick."""
     true, torchs = _torchs(sizes, dtype, steps, device)
     ours = losses(sizes, operators, dtype, steps, device)
     return Agreement(true[0], true[-1], _distance(ours, true), torchs[0], max(torchs), FACTOR
@@ -321,8 +323,8 @@ def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled:
 
 
 def candidates(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators]]:
-    """What is timed beside torch, each with its implementations by name: those of a family, or the portable
-    ones, and the fastest where they are known."""
+    """Returns the timed candidates besides torch, each with its implementations by name: those of a family,
+    or the portable ones, and the fastest if they are known."""
     fastest = chosen(LARGE, impl, dtype, device)
     portable = chosen(LARGE, impl, dtype, device, measured=False)
     made: list[tuple[str, Operators]] = [("triad portable" if impl is None else f"triad {impl}",
@@ -333,7 +335,7 @@ def candidates(impl: str | None, dtype: str, device: str) -> list[tuple[str, Ope
 
 
 def print_times(name: str, dtype: torch.dtype, impl: str | None, device: str = "cuda") -> None:
-    """A line for every candidate, and which implementations it is made of."""
+    """Prints a line for every candidate, and its implementations."""
     s = LARGE
     print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} "
           f"heads ({s.heads_kv} for keys), {s.hidden} hidden, on {gpu(torch.device(device))}")
@@ -353,7 +355,7 @@ def print_times(name: str, dtype: torch.dtype, impl: str | None, device: str = "
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m triad.torch.model",
-                                     description="a transformer of triad's operators beside torch's: losses, "
+                                     description="a transformer of triad's operators and of torch's: losses, "
                                                  "and on a GPU times")
     parser.add_argument("--impl", help='an implementation family: "cuda", "triton", "torch"; without it, the '
                                        'default of each operator')

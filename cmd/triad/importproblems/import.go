@@ -1,4 +1,5 @@
-package main
+// Package importproblems is the verb import: it makes operators of published problems.
+package importproblems
 
 import (
 	"context"
@@ -21,8 +22,8 @@ import (
 	"triad/pybridge"
 )
 
-// importOptions holds the flags of import.
-type importOptions struct {
+// Options holds the flags of import.
+type Options struct {
 	machine.EnvironmentFlags
 	into      string
 	list      bool
@@ -32,8 +33,16 @@ type importOptions struct {
 	noSandbox bool
 }
 
-func (a *app) importCommand() *cobra.Command {
-	var o importOptions
+// verb is import with what it needs of this machine.
+type verb struct{ *machine.Workers }
+
+// New returns the command triad import; run replaces what it does with the problems that it found, nil: it
+// lists, audits or imports them.
+func New(w *machine.Workers, run func(context.Context, []problem.Problem, *Options) error) *cobra.Command {
+	var o Options
+	if run == nil {
+		run = (&verb{w}).run
+	}
 	cmd := &cobra.Command{
 		Use:   "import [FORMAT] PATH",
 		Short: "make an operator of a published problem",
@@ -68,13 +77,7 @@ References run in a sandbox, since a stranger wrote them.`,
 				return session.Fail(session.ExitNothing, fmt.Errorf("import %s: there is no problem of a "+
 					"format that triad imports: %s", path, strings.Join(problem.Formats(), ", ")))
 			}
-			if o.list {
-				return a.listProblems(found)
-			}
-			if o.audit {
-				return a.auditProblems(cmd.Context(), found, &o)
-			}
-			return a.importProblems(cmd.Context(), found, &o)
+			return run(cmd.Context(), found, &o)
 		},
 	}
 	flags.Environment(cmd, &o.EnvironmentFlags)
@@ -91,8 +94,19 @@ References run in a sandbox, since a stranger wrote them.`,
 	return cmd
 }
 
+// run lists, audits or imports problems, as the flags ask.
+func (a *verb) run(ctx context.Context, found []problem.Problem, o *Options) error {
+	switch {
+	case o.list:
+		return a.listProblems(found)
+	case o.audit:
+		return a.auditProblems(ctx, found, o)
+	}
+	return a.importProblems(ctx, found, o)
+}
+
 // check refuses flags that do not go together.
-func (o *importOptions) check(path string, limited bool) error {
+func (o *Options) check(path string, limited bool) error {
 	if !o.audit && (o.json || limited) || o.audit && o.list {
 		return console.Usage("import %s: --limit and --json go with --audit, and --list goes without", path)
 	}
@@ -103,7 +117,7 @@ func (o *importOptions) check(path string, limited bool) error {
 }
 
 // listProblems prints a line for each problem.
-func (a *app) listProblems(found []problem.Problem) error {
+func (a *verb) listProblems(found []problem.Problem) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for _, p := range found {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Operator, p.Format, harmless.Line(p.Path))
@@ -115,7 +129,7 @@ func (a *app) listProblems(found []problem.Problem) error {
 }
 
 // importProblems imports problems. One that cannot be imported does not stop the others.
-func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
+func (a *verb) importProblems(ctx context.Context, found []problem.Problem, o *Options) error {
 	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
@@ -135,7 +149,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 				return nil
 			}
 			imported++
-			return a.tellImported(became.Done)
+			return a.printImported(became.Done)
 		})
 	switch {
 	case a.Stop.Err() != nil:
@@ -152,7 +166,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 }
 
 // auditProblems prints a row for each problem.
-func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
+func (a *verb) auditProblems(ctx context.Context, found []problem.Problem, o *Options) error {
 	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
@@ -188,9 +202,9 @@ func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *imp
 	return err
 }
 
-// tellImported prints what became of a problem. A stranger chose the names of files and what is said of them:
-// each is one line.
-func (a *app) tellImported(done *problem.Imported) error {
+// printImported prints the outcome of an import. A stranger chose the names of files and the notes: each is
+// one line.
+func (a *verb) printImported(done *problem.Imported) error {
 	folder := done.Folder
 	if !filepath.IsAbs(folder) && !strings.HasPrefix(folder, "..") {
 		folder = "." + string(filepath.Separator) + folder

@@ -39,11 +39,11 @@ func (x *execution) declined(ctx context.Context, c *prepared, e entry,
 		return outcome, nil
 	}
 	if x.chosen(key) == unasked {
-		said, err := x.takesOrdinary(ctx, c, e)
+		answer, err := x.takesOrdinary(ctx, c, e)
 		if err != nil {
 			return outcome, err
 		}
-		x.choose(key, said)
+		x.choose(key, answer)
 	}
 	if x.chosen(key) == taken {
 		outcome.Sentence = fmt.Sprintf("it declines these values, and takes others of the same sizes, "+
@@ -82,17 +82,17 @@ func (x *execution) chosen(key string) choice {
 }
 
 // choose records an implementation's answer, and returns its previous one.
-func (x *execution) choose(key string, said choice) choice {
+func (x *execution) choose(key string, answer choice) choice {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.choices == nil {
 		x.choices = map[string]choice{}
 	}
 	before := x.choices[key]
-	if said == refusedAll && before == taken { // meanwhile another case of the description was taken
+	if answer == refusedAll && before == taken { // meanwhile another case of the description was taken
 		return before
 	}
-	x.choices[key] = said
+	x.choices[key] = answer
 	return before
 }
 

@@ -25,8 +25,8 @@ func (c *Console) NewPage() {
 	}
 }
 
-// Said reduces a failure whose text was printed to its exit code.
-func Said(err error) error {
+// Printed reduces a failure whose text was printed to its exit code.
+func Printed(err error) error {
 	var f *session.Failure
 	if errors.As(err, &f) {
 		return session.Fail(f.Code, nil)
