@@ -172,6 +172,10 @@ class Draw:
         if kind == "lengths":
             n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
             return torch.randint(0, n + 1, shape, generator=self.generator).to(dtype)
+        if kind == "choices":
+            n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
+            order = torch.rand((*shape[:-1], n), generator=self.generator).argsort(-1)[..., : shape[-1]]
+            return torch.where(torch.rand(shape, generator=self.generator) < 0.25, -1, order).to(dtype)
         if kind == "classes":
             x = torch.randint(0, self.sizes.dims[words[2]], shape, generator=self.generator)
             return torch.where(torch.arange(len(x)) % 8 == 3, self.sizes.attributes[words[-1]], x).to(dtype)
