@@ -16,7 +16,7 @@ var _ = truth.Relate("moe_combine",
 	},
 	truth.Relation{
 		Name: "rows past those that a rank has change nothing", Pass: op.Forward, Outputs: []string{"y"},
-		Applies: some, Second: otherPadding, States: truth.Stays, ToTheBit: true,
+		Applies: some, Second: otherPadding, States: truth.Stays,
 	},
 	truth.Relation{
 		Name: "a doubled upstream gradient doubles the gradient", Pass: op.Backward,

@@ -13,7 +13,7 @@ var (
 var _ = truth.Relate("moe_dispatch",
 	truth.Relation{
 		Name: "where tokens go does not depend on what they hold", Pass: op.Forward, Outputs: ofChoice,
-		Applies: some, Second: truth.ScaledBy(-1, "x", "weight"), States: truth.Stays, ToTheBit: true,
+		Applies: some, Second: truth.ScaledBy(-1, "x", "weight"), States: truth.Stays,
 	},
 	truth.Relation{
 		Name: "negated tokens are negated in their rows", Pass: op.Forward, Outputs: []string{"rows"},

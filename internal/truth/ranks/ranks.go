@@ -127,11 +127,21 @@ func (r *Routes) Sums(k *truth.Request, output op.TensorType, from tensor.Tensor
 	})
 }
 
-// Outputs returns the types of the outputs of a case's pass, with the routes.
+// Outputs returns the types of the outputs of a case's pass, with the routes; an error if an input is missing
+// or has another shape.
 func Outputs(k *truth.Request) (*Routes, []op.TensorType, error) {
 	o, err := catalog.Get(k.Op)
 	if err != nil {
 		return nil, nil, err
+	}
+	inputs, err := o.Spec.Inputs(k.Case)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range inputs {
+		if err := k.Shaped(t.Name, t.Shape...); err != nil {
+			return nil, nil, err
+		}
 	}
 	types, err := o.Spec.Outputs(k.Case)
 	if err != nil {
