@@ -6,7 +6,7 @@ with.
 The wire is the worker's. Inputs come in the dtypes a kernel gets; every floating one is widened to fp64,
 exactly, before anything is computed, and outputs are fp64. Under the contract exact the formula states every
 rounding, in dtypes that follow from those of the inputs: truth/saved then takes the inputs as they come, and
-widens what it gives. It registers for each operator
+widens what it gives, and fp64 rounds nothing. It registers for each operator
 
     truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is
                      given
@@ -160,10 +160,13 @@ def _truths(module: ModuleType) -> list:
         return _rounding(module.reference, tensors[:len(taken)], len(outputs), attributes,
                          dict(zip(followed, tensors[len(taken):])), module.DIFFERENTIABLE)
 
+    names, exact = (outputs, grads, "fp64", dtypes), states_roundings(module.IMPLEMENTATIONS)
+
     def saved_rounding(function, count):
+        if exact:
+            return _zeros(function)
         return lambda *tensors, **attributes: _rounding(function, tensors, count, attributes)
 
-    names, exact = (outputs, grads, "fp64", dtypes), states_roundings(module.IMPLEMENTATIONS)
     rows = [Implementation("truth/saved", _in_fp64(module.reference, exact), _in_fp64(saved, exact) if saved
                            else None, *names),
             Implementation("truth/saved_rounding", saved_rounding(module.reference, len(outputs)),
@@ -194,6 +197,18 @@ def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any],
     found = error_bound.compute(function, tensors, attributes, "fp64", torch.float64, False, count, upstream,
                               differentiable)
     return tuple(x.e.contiguous() for x in found)
+
+
+def _zeros(function):
+    """Zeros in the shapes of what function gives, in fp64."""
+    exact = _in_fp64(function, True)
+
+    def zeros(*tensors, **attributes):
+        value = exact(*tensors, **attributes)
+        many = isinstance(value, tuple)
+        none = tuple(t.new_zeros(t.shape) for t in (value if many else (value,)))
+        return none if many else none[0]
+    return zeros
 
 
 def _in_fp64(function, exact: bool = False):
