@@ -275,7 +275,7 @@ var rules = []rule{
 			"internal/truth/reduction/reductiontest", "internal/truth/rownorm/rownormtest",
 			"internal/truth/scan/scantest",
 			"internal/truth/selection/selectiontest",
-			"internal/truth/product/producttest",
+			"internal/truth/product/producttest", "internal/truth/ranks/rankstest",
 		},
 		never: []string{
 			"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted",
@@ -283,7 +283,7 @@ var rules = []rule{
 			"triad/internal/truth/movement/movementtest", "triad/internal/truth/reduction/reductiontest",
 			"triad/internal/truth/rownorm/rownormtest", "triad/internal/truth/scan/scantest",
 			"triad/internal/truth/selection/selectiontest",
-			"triad/internal/truth/product/producttest",
+			"triad/internal/truth/product/producttest", "triad/internal/truth/ranks/rankstest",
 		},
 		reason: "it is for tests alone",
 	},

@@ -29,6 +29,10 @@ import (
 //	            no other rule gives it
 //	"lengths"   integers from 0 to Of, a size or an attribute; one in eight is 0, one in eight Of; under
 //	            zeros all are 0, under constant all are Of, under extremes either
+//	"choices"   in each row different integers from 0 to Of less 1, a size or an attribute, and -1 for none:
+//	            the experts of a token. One in eight is none, and one row in sixteen; under zeros all are,
+//	            under sparse all but one row in sixteen, under balanced none is. The first integers come
+//	            often under shifted, one number alone under outlier
 type Fill struct {
 	Kind       string
 	Source     string
@@ -53,8 +57,8 @@ const NoneIgnored = "scaled"
 const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin",
-// "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or
-// "classes of DIM ignoring ATTRIBUTE".
+// "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE",
+// "choices of SIZE" or "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -66,7 +70,8 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: "about", Of: words[1]}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
-	case len(words) == 3 && (words[0] == "offsets" || words[0] == "lengths") && words[1] == "of":
+	case len(words) == 3 && slices.Contains([]string{"offsets", "lengths", "choices"}, words[0]) &&
+		words[1] == "of":
 		return Fill{Kind: words[0], Of: words[2]}, nil
 	case len(words) == 5 && words[0] == "classes" && words[1] == "of" && words[3] == "ignoring":
 		return Fill{Kind: "classes", Of: words[2], Ignoring: words[4]}, nil
@@ -77,5 +82,5 @@ func ParseFill(text string) (Fill, error) {
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, drawn, "+
 		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, "+
-		"lengths of SIZE, or classes of DIM ignoring ATTRIBUTE", text)
+		"lengths of SIZE, choices of SIZE, or classes of DIM ignoring ATTRIBUTE", text)
 }

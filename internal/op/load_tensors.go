@@ -68,10 +68,10 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	return nil
 }
 
-// checkFill returns an error unless the sizes and attributes that places, classes and lengths are drawn from
-// exist.
+// checkFill returns an error unless the sizes and attributes that places, classes, lengths and choices are
+// drawn from exist.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
-	if !slices.Contains([]string{"offsets", "classes", "lengths", "about"}, fill.Kind) {
+	if !slices.Contains([]string{"offsets", "classes", "lengths", "choices", "about"}, fill.Kind) {
 		return nil
 	}
 	isDim := slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of })
@@ -80,7 +80,7 @@ func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
 	case fill.Kind == "about" && (!isAttribute || of.Type != "int"):
 		return fmt.Errorf("fill %q: %s is no attribute of type int", t.Fill, fill.Of)
 	case isDim || fill.Kind == "about":
-	case fill.Kind != "lengths":
+	case fill.Kind != "lengths" && fill.Kind != "choices":
 		return fmt.Errorf("fill %q: %s is no dim", t.Fill, fill.Of)
 	case !isAttribute || of.Type != "int":
 		return fmt.Errorf("fill %q: %s is neither a dim nor an attribute of type int", t.Fill, fill.Of)

@@ -97,7 +97,7 @@ func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Ste
 	if c.Saved == "driver" {
 		c.Saved = "own" // the derivative of the whole forward, not of the part behind saved tensors
 	}
-	truth, err := Of(c, spec.DefaultContract(c.DType), in, nil)
+	truth, err := of(Request{Case: c, In: in, Unrounded: true}, spec.DefaultContract(c.DType))
 	if err != nil {
 		return Step{}, err
 	}

@@ -21,7 +21,9 @@ type Request struct {
 	// SimOnly: R and T are not needed, nor outputs that no backward is given, where the simulated contract of
 	// the others is much cheaper
 	SimOnly bool
-	byRows  bool // outputs with rows of their own are computed when they are judged
+	// Unrounded: sums that a contract states with their roundings are left exact, for the proof of gradients
+	Unrounded bool
+	byRows    bool // outputs with rows of their own are computed when they are judged
 }
 
 // Chained reports whether the backward starts from the operator's inputs instead of saved tensors.

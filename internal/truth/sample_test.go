@@ -23,7 +23,8 @@ var matrixShape = regexp.MustCompile(`\[[^\]]*,`)
 // element for each row of the first output.
 func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	_, outputs := s.Tensors(pass)
-	rows, _, _ := strings.Cut(outputs[0].ShapeText(), ",")
+	rows, _, _ := strings.Cut(outputs[0].ShapeText(), "]")
+	rows = rows[:max(strings.LastIndex(rows, ","), 0)]
 	var names []string
 	for _, o := range outputs {
 		if text := o.ShapeText(); matrixShape.MatchString(text) || strings.TrimSuffix(text, "]") == rows {

@@ -266,6 +266,49 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// Choices are different integers, or -1 for none, as even as the distribution says; more than there are
+// integers cannot be chosen.
+func TestChoices(t *testing.T) {
+	text := strings.Replace(indexSpec, `shape = ["n"]
+dtype = "int64"
+fill = "classes of classes ignoring ignored"`, `shape = ["n", "groups"]
+dtype = "int64"
+fill = "choices of classes"`, 1)
+	s, err := op.Load("indexed.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dims := map[string]int64{"n": 4000, "groups": 3, "classes": 12}
+	none := map[string][2]int{ // at least and at most so many of 12000 choices
+		"normal": {1700, 2600}, "constant": {0, 0}, "outlier": {8000, 8000}, "sparse": {11000, 11500},
+		"zeros": {12000, 12000}, "scaled": {1700, 2600},
+	}
+	for distribution, want := range none {
+		c := op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution}
+		x := inputs(t, s, makeCase(t, s, c, dims, nil), defaultSeed)["target"].Float64s()
+		counts := map[float64]int{}
+		for i, v := range x {
+			counts[v]++
+			if !(v >= -1 && v < 12 && v == math.Trunc(v)) || v >= 0 && slices.Contains(x[i/3*3:i], v) {
+				t.Fatalf("%s: the choices of a row are %v", distribution, x[i/3*3:i/3*3+3])
+			}
+		}
+		if n := counts[-1]; n < want[0] || n > want[1] {
+			t.Errorf("%s: %d choices are none, want %d to %d", distribution, n, want[0], want[1])
+		}
+		if distribution == "constant" && (counts[0] != 1000 || counts[11] != 1000) {
+			t.Errorf("the choices are not even: %v", counts)
+		}
+	}
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{
+		"n": 1, "groups": 3,
+		"classes": 2,
+	}, nil)
+	if _, err := Inputs(s, c, defaultSeed); err == nil {
+		t.Error("three different integers of two were drawn")
+	}
+}
+
 // A size or an attribute that a fill names must be there.
 func TestFillsOfUnknownSizes(t *testing.T) {
 	for wrong, says := range map[string]string{

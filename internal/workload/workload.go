@@ -203,6 +203,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 	switch {
 	case s.upstream && m.c.Upstream == "normal" && m.bitsOfUpstream():
+		s.upstream, s.scalable = false, d.IsFloat()
 		return g.draw(m.c.Distribution) // the backward meets the distribution nowhere else
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
@@ -219,11 +220,9 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	case kind == "offsets":
 		return g.offsets(m.c.Distribution, m.c.Dims.Get(fill.Of))
 	case kind == "lengths":
-		longest, isAttribute := m.c.Attrs.Lookup(fill.Of)
-		if !isAttribute {
-			longest.Number = float64(m.c.Dims.Get(fill.Of))
-		}
-		return g.lengths(m.c.Distribution, longest.Number), nil
+		return g.lengths(m.c.Distribution, m.sizeOf(fill.Of)), nil
+	case kind == "choices":
+		return g.choices(m.c.Distribution, int64(m.sizeOf(fill.Of)))
 	case kind == "classes":
 		ignored, _ := m.c.Attrs.Lookup(fill.Ignoring)
 		return g.classes(m.c.Distribution, m.c.Dims.Get(fill.Of), ignored.Number)
@@ -232,11 +231,23 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 }
 
-// bitsOfUpstream reports whether the backward only moves the bits of upstream gradients: then they must
-// include -0, subnormals, infinities and NaN.
+// sizeOf returns an attribute or a dim.
+func (m *maker) sizeOf(name string) float64 {
+	if value, ok := m.c.Attrs.Lookup(name); ok {
+		return value.Number
+	}
+	return float64(m.c.Dims.Get(name))
+}
+
+// bitsOfUpstream reports whether bits are compared of a backward that takes no numbers but upstream
+// gradients: then they must include -0, subnormals, infinities and NaN. Integers may say where they go.
 func (m *maker) bitsOfUpstream() bool {
 	return m.spec.DefaultContract(m.c.DType) == "exact" &&
 		!slices.ContainsFunc(m.spec.Backward.Inputs, func(name string) bool {
+			if t, ok := m.spec.Input(name); ok {
+				d, err := op.ParseDType(t.DType)
+				return err != nil || d.IsFloat()
+			}
 			output, isGradient := strings.CutPrefix(name, "grad_")
 			_, known := m.spec.Output(output)
 			return !isGradient || !known

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
 import tensors
@@ -174,7 +175,10 @@ def _load(pointers: Any, mask: np.ndarray | None, other: Any) -> Any:
     mask = None if mask is None or mask.all() else mask
     elements, indices = _elements("tl.load reads", pointers, mask, numbers)
     Traffic.read += _bytes(pointers, mask, numbers.itemsize)
-    rest = None if mask is None else _poison(mask.shape, dtype) if other is None else other.data
+    rest = None
+    if mask is not None:
+        rest = other.data if other is not None else (
+            np.zeros(mask.shape, numbers) if _Other.given else _poison(mask.shape, dtype))
     if elements is None:
         everywhere = np.ones(pointers.data.shape, bool)
         data = _load_anywhere(pointers.data, everywhere if mask is None else mask,
@@ -184,6 +188,21 @@ def _load(pointers: Any, mask: np.ndarray | None, other: Any) -> Any:
     if rest is not None:
         np.copyto(data, rest, where=~mask)
     return interpreter.TensorHandle(data, dtype)
+
+
+class _Other:
+    """Whether the load that runs has an `other`. Triton's own hands over none that is a single 0: it asks
+    whether `other` is true."""
+
+    given = False
+
+
+def _load_legacy(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def load(self, pointers, mask, other, *rest, **named):
+        _Other.given = other is not None
+        return original(self, pointers, mask, other, *rest, **named)
+    return load
 
 
 def _create_load(self, pointers, cache_modifier, eviction_policy, is_volatile):
@@ -305,6 +324,7 @@ _REINTERPRETED = _create_bitcast(_BUILDER.create_bitcast)
 _REINTERPRETS = ("create_bitcast", "create_int_to_ptr", "create_ptr_to_int")
 
 CORRECTIONS = (
+    (TritonSemantic, "_load_legacy", _load_legacy(TritonSemantic._load_legacy)),
     (_BUILDER, "create_load", _create_load), (_BUILDER, "create_masked_load", _create_masked_load),
     (_BUILDER, "create_store", _create_store), (_BUILDER, "create_masked_store", _create_masked_store),
     (_BUILDER, "create_atomic_rmw", _create_atomic_rmw(_BUILDER.create_atomic_rmw)),

@@ -118,6 +118,12 @@ class Implementation:
         return self.contract.get((direction, dtype), "fp32")
 
 
+def states_roundings(rows: list[Implementation]) -> bool:
+    """Whether all rows of an operator are under the contract exact, which states every rounding: its
+    reference has them in the dtypes that kernels get, and not in fp64."""
+    return all(row.contract == "exact" for row in rows)
+
+
 @functools.cache
 def capability(device: Any) -> tuple[int, int] | None:
     """Returns the compute capability of a torch.device, (major, minor); None for a CPU."""

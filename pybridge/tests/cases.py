@@ -12,6 +12,7 @@ import torch
 
 from client import OPERATORS
 
+from implementation import states_roundings
 from specs import Sizes, backward_inputs, quick_sizes, spec_of
 from tensors import DTYPES, is_number
 
@@ -61,9 +62,15 @@ class Case:
 
     def truth(self) -> list[torch.Tensor]:
         """The outputs in fp64."""
-        inputs = (t.double() if is_number(t) else t for t in self.inputs)
-        value = reference_of(self.op).reference(*inputs, **self.attributes)
+        value = reference_of(self.op).reference(*widened(self.op, self.inputs), **self.attributes)
         return [v.double() for v in (value if isinstance(value, tuple) else (value,))]
+
+
+def widened(op: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """What the reference of an operator is given: tensors in fp64, unless its contract states roundings."""
+    if states_roundings(reference_of(op).IMPLEMENTATIONS):
+        return tensors
+    return [t.double() if is_number(t) else t for t in tensors]
 
 
 @dataclass
@@ -172,6 +179,10 @@ class Draw:
         if kind == "lengths":
             n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
             return torch.randint(0, n + 1, shape, generator=self.generator).to(dtype)
+        if kind == "choices":
+            n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
+            order = torch.rand((*shape[:-1], n), generator=self.generator).argsort(-1)[..., : shape[-1]]
+            return torch.where(torch.rand(shape, generator=self.generator) < 0.25, -1, order).to(dtype)
         if kind == "classes":
             x = torch.randint(0, self.sizes.dims[words[2]], shape, generator=self.generator)
             return torch.where(torch.arange(len(x)) % 8 == 3, self.sizes.attributes[words[-1]], x).to(dtype)
@@ -218,14 +229,14 @@ def backward_of(case: Case) -> Backward:
         else draw.tensor(t, among)
         for t in among
     ]
-    truth = reference_of(case.op).reference_backward(*(t.double() for t in taken), **case.attributes)
+    truth = reference_of(case.op).reference_backward(*widened(case.op, taken), **case.attributes)
     like = {f"grad_{t['name']}": t for t in spec["inputs"]} | declared
     names = spec["backward"]["outputs"]
     return Backward(
         taken,
         [*case.inputs, *upstream.values()] if upstream else taken,
         names,
-        list(truth) if isinstance(truth, tuple) else [truth],
+        [t.double() for t in (truth if isinstance(truth, tuple) else (truth,))],
         [case.sizes.dtype_of(like[n]) for n in names],
     )
 

@@ -32,6 +32,8 @@ def _copy_kernel(x_ptr, y_ptr, first, n, shift, N: tl.constexpr, HOW: tl.constex
         x = tl.load(x_ptr + shift + i, mask=mask)
     elif HOW == "other":
         x = tl.load(x_ptr + shift + i, mask=mask, other=7)
+    elif HOW == "one, other 0":
+        x = tl.load(x_ptr + shift, mask=n > 0, other=0)
     elif HOW == "block":
         block = tl.make_block_ptr(x_ptr, shape=(n,), strides=(1,), offsets=(0,), block_shape=(N,), order=(0,))
         x = tl.load(block, boundary_check=(0,))
@@ -166,6 +168,8 @@ class Memory(unittest.TestCase):
         self.assertEqual(copied(x, "other", first=3, n=8, shift=-3).tolist(), [7.0] * 3 + x.tolist())
         self.assertEqual(copied(x, "other", n=0, shift=1 << 40).tolist(), [7.0] * 8)
         self.assertEqual(copied(torch.empty(0), "other", n=0).tolist(), [7.0] * 8)
+        for dtype in (torch.float32, torch.bfloat16, torch.int32):
+            self.assertEqual(copied(x.to(dtype), "one, other 0", n=0).tolist(), [0] * 8)
 
     def test_a_store_ends_where_its_tensor_does(self):
         x = torch.zeros(8)

@@ -4,7 +4,9 @@ with.
     python -u -X faulthandler pybridge/truth/truth.py --operators DIR
 
 The wire is the worker's. Inputs come in the dtypes a kernel gets; every floating one is widened to fp64,
-exactly, before anything is computed, and outputs are fp64. It registers for each operator
+exactly, before anything is computed, and outputs are fp64. Under the contract exact the formula states every
+rounding, in dtypes that follow from those of the inputs: truth/saved then takes the inputs as they come, and
+widens what it gives, and fp64 rounds nothing. It registers for each operator
 
     truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is
                      given
@@ -136,7 +138,7 @@ def _parts(found: list) -> tuple:
 
 def _truths(module: ModuleType) -> list:
     """The references of an operator file as implementations."""
-    from implementation import Implementation, gradients
+    from implementation import Implementation, gradients, states_roundings
     if not getattr(module, "IMPLEMENTATIONS", None) or not hasattr(module, "DIFFERENTIABLE"):
         return [_composed(module), *_drawn(module)]
     outputs = max((i.outputs for i in module.IMPLEMENTATIONS), key=len)
@@ -158,11 +160,14 @@ def _truths(module: ModuleType) -> list:
         return _rounding(module.reference, tensors[:len(taken)], len(outputs), attributes,
                          dict(zip(followed, tensors[len(taken):])), module.DIFFERENTIABLE)
 
+    names, exact = (outputs, grads, "fp64", dtypes), states_roundings(module.IMPLEMENTATIONS)
+
     def saved_rounding(function, count):
+        if exact:
+            return _zeros(function)
         return lambda *tensors, **attributes: _rounding(function, tensors, count, attributes)
 
-    names = (outputs, grads, "fp64", dtypes)
-    rows = [Implementation("truth/saved", _in_fp64(module.reference), _in_fp64(saved) if saved
+    rows = [Implementation("truth/saved", _in_fp64(module.reference, exact), _in_fp64(saved, exact) if saved
                            else None, *names),
             Implementation("truth/saved_rounding", saved_rounding(module.reference, len(outputs)),
                            saved_rounding(saved, len(grads)) if saved else None, *names)]
@@ -194,12 +199,24 @@ def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any],
     return tuple(x.e.contiguous() for x in found)
 
 
-def _in_fp64(function):
-    """function on floating inputs widened to fp64, with contiguous outputs in fp64."""
+def _zeros(function):
+    """Zeros in the shapes of what function gives, in fp64."""
+    exact = _in_fp64(function, True)
+
+    def zeros(*tensors, **attributes):
+        value = exact(*tensors, **attributes)
+        many = isinstance(value, tuple)
+        none = tuple(t.new_zeros(t.shape) for t in (value if many else (value,)))
+        return none if many else none[0]
+    return zeros
+
+
+def _in_fp64(function, exact: bool = False):
+    """function with contiguous outputs in fp64, on floating inputs widened to fp64 unless it is exact."""
     from tensors import is_number
 
     def widened(*tensors, **attributes):
-        value = function(*(t.double() if is_number(t) else t for t in tensors), **attributes)
+        value = function(*(t.double() if is_number(t) and not exact else t for t in tensors), **attributes)
         many = isinstance(value, tuple)
         wide = tuple(t.double().contiguous() for t in (value if many else (value,)))
         return wide if many else wide[0]

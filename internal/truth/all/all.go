@@ -25,6 +25,8 @@ import (
 	_ "triad/internal/catalog/leaky_relu"
 	_ "triad/internal/catalog/linear_cross_entropy"
 	_ "triad/internal/catalog/moe"
+	_ "triad/internal/catalog/moe_combine"
+	_ "triad/internal/catalog/moe_dispatch"
 	_ "triad/internal/catalog/mse"
 	_ "triad/internal/catalog/nvfp4_gemv"
 	_ "triad/internal/catalog/prefix_sum"

@@ -1,0 +1,140 @@
+// moe_dispatch: rows[q,i] = x[r,t] for the i-th token that chose an expert of rank q, by r and then t, with its choice and weights there
+// backward   grad_x[r,t] = 0 + the sum of grad_rows over its rows, by rank, in fp32; grad_weight of the row on its expert's rank
+// Layout   x, grad_x: [ranks, tokens, dim], fp32, fp16, bf16; choice: [ranks, tokens, top] int64, experts of a rank neighbours, others none;
+//          weight, grad_weight fp32, alike; rows: [ranks, ranks * tokens, dim], 0 past those that a rank gets; row_choice int64 (the expert's number
+//          on its rank, else -1), row_weight fp32 (else 0): [ranks, ranks * tokens, top]; source: [ranks, ranks * tokens] int32, r * tokens + t, or
+//          -1; received: [ranks] int32; of_expert: [ranks, experts / ranks] int32, rounded up to align. Outputs are contiguous.
+// Limits   tokens = 0 only writes the counts; a call outside a variant's own limit answers UNSUPPORTED.
+// Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py; Lepikhin et al. 2020, arXiv:2006.16668
+//   naive   a thread a rank goes through all tokens and notes which lies in which row, a thread an expert counts, then a thread an element
+//           copies, any strides; the readable one, and the one to trust first. Costs: as many steps one after the other as there are tokens
+//   vec     a block a rank counts tokens 512 at a time, and atomics the choices; then a block a row copies 16 bytes a thread. Costs:
+//           contiguous tensors, dim whole packs
+#include "element.cuh"
+#include "expert_parallel.cuh"
+#include "spec/moe_dispatch.cuh"
+
+namespace {
+
+using triad::Routing;
+
+constexpr int threads = triad::element_threads;
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+
+// A thread an expert.
+__global__ void moe_dispatch_counts_naive_kernel(Routing in, int32_t *of_expert, int64_t align) {
+	const int64_t expert = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (expert >= in.ranks * in.experts) return;
+	int64_t n = 0;
+	for (int64_t i = 0; i < in.room() * in.top; i++) n += in.choice[i] == expert;
+	of_expert[expert] = static_cast<int32_t>((n + align - 1) / align * align);
+}
+
+// A thread a choice adds 1 to its expert's count, which is 0 before.
+__global__ void moe_dispatch_counts_kernel(Routing in, int32_t *of_expert) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	if (i < in.room() * in.top && in.rank_of(0, i) >= 0) atomicAdd(of_expert + in.choice[i], 1);
+}
+
+__global__ void moe_dispatch_round_kernel(int32_t *of_expert, int64_t experts, int64_t align) {
+	const int64_t expert = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	if (expert < experts) of_expert[expert] = static_cast<int32_t>((of_expert[expert] + align - 1) / align * align);
+}
+
+// Places of a tensor [ranks, tokens or rows of each, top] of weights.
+using Weights = triad::Tokens<float>;
+
+// A thread a place of a row.
+__global__ void moe_dispatch_places_kernel(Routing in, Weights weight, const int32_t *source, int64_t *row_choice, float *row_weight) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x, row = i / in.top, place = i % in.top;
+	if (row >= in.ranks * in.room()) return;
+	const int64_t token = source[row], expert = token < 0 ? -1 : in.expert(row / in.room(), token, place);
+	row_choice[i] = expert;
+	row_weight[i] = expert < 0 ? 0.0f : weight(token / in.tokens, token % in.tokens, place);
+}
+
+// A thread a place of a token. row_of: [ranks, tokens of all].
+__global__ void moe_dispatch_grad_weight_kernel(Routing in, Weights upstream, const int32_t *row_of, float *grad_weight) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x, token = i / in.top, place = i % in.top;
+	if (token >= in.room()) return;
+	const int64_t rank = in.rank_of(token, place);
+	grad_weight[i] = rank < 0 ? 0.0f : upstream(rank, row_of[rank * in.room() + token], place);
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+Routing routing(const triad_call *call, int choice) { return {call->in[choice], static_cast<int64_t>(call->attr[0])}; }
+template <class T> T *output(const triad_call *call, int i) { return static_cast<T *>(call->out[i].data); }
+int64_t align_of(const triad_call *call) { return static_cast<int64_t>(call->attr[1]); }
+
+void copy_places(const triad_call *call, const Routing &in) {
+	const int64_t n = in.ranks * in.room() * in.top;
+	if (n > 0)
+		moe_dispatch_places_kernel<<<triad::blocks_for(n, threads), threads, 0, triad::stream_of(call)>>>(
+		    in, Weights(call->in[2]), output<int32_t>(call, 3), output<int64_t>(call, 2), output<float>(call, 1));
+}
+
+template <class T> int moe_dispatch_fwd_naive(const triad_call *call) {
+	const Routing in = routing(call, 1);
+	const cudaStream_t stream = triad::stream_of(call);
+	triad::find_routes_naive(in, {output<int32_t>(call, 3), nullptr, output<int32_t>(call, 4)}, stream);
+	moe_dispatch_counts_naive_kernel<<<triad::blocks_for(in.ranks * in.experts, 32), 32, 0, stream>>>(in, output<int32_t>(call, 5), align_of(call));
+	triad::copy_rows_naive<T>(call->in[0], output<int32_t>(call, 3), call->out[0], stream);
+	copy_places(call, in);
+	return triad::launched();
+}
+
+template <class T> int moe_dispatch_fwd_vec(const triad_call *call) {
+	const Routing in = routing(call, 1);
+	const cudaStream_t stream = triad::stream_of(call);
+	const int64_t experts = in.ranks * in.experts, n = in.room() * in.top;
+	int32_t *const of_expert = output<int32_t>(call, 5);
+	if (const cudaError_t error = cudaMemsetAsync(of_expert, 0, experts * sizeof(int32_t), stream)) return error;
+	triad::find_routes(in, {output<int32_t>(call, 3), nullptr, output<int32_t>(call, 4)}, stream);
+	if (n > 0) moe_dispatch_counts_kernel<<<triad::blocks_for(n, threads), threads, 0, stream>>>(in, of_expert);
+	if (align_of(call) > 1)
+		moe_dispatch_round_kernel<<<triad::blocks_for(experts, threads), threads, 0, stream>>>(of_expert, experts, align_of(call));
+	triad::copy_rows<T>(call->in[0], output<int32_t>(call, 3), call->out[0], stream);
+	copy_places(call, in);
+	return triad::launched();
+}
+
+template <class T> int moe_dispatch_bwd(const triad_call *call, bool vec) {
+	const Routing in = routing(call, 2);
+	const cudaStream_t stream = triad::stream_of(call);
+	int32_t *const row_of = static_cast<int32_t *>(call->workspace);
+	if (in.room() == 0) return TRIAD_OK;
+	(vec ? triad::find_routes : triad::find_routes_naive)(in, {nullptr, row_of, nullptr}, stream);
+	if (call->out[0].data != nullptr) (vec ? triad::add_rows<T> : triad::add_rows_naive<T>)(call->in[0], row_of, call->out[0], stream);
+	if (call->out[1].data != nullptr)
+		moe_dispatch_grad_weight_kernel<<<triad::blocks_for(in.room() * in.top, threads), threads, 0, stream>>>(in, Weights(call->in[1]), row_of,
+		                                                                                                         output<float>(call, 1));
+	return triad::launched();
+}
+
+template <class T> int moe_dispatch_bwd_naive(const triad_call *call) { return moe_dispatch_bwd<T>(call, false); }
+template <class T> int moe_dispatch_bwd_vec(const triad_call *call) { return moe_dispatch_bwd<T>(call, true); }
+
+// The row of each token on each rank.
+int64_t rows_of_tokens(const triad_call *call) {
+	return call->in[0].shape[0] * call->in[0].shape[1] * static_cast<int64_t>(sizeof(int32_t));
+}
+
+} // namespace
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(moe_dispatch, naive, forward,
+             .contract("exact").dtypes(triad::floats).outputs(63).limits(triad::contiguous("choice"))
+             .launch(TRIAD_BY_DTYPE(moe_dispatch_fwd_naive)))
+TRIAD_KERNEL(moe_dispatch, vec, forward,
+             .contract("exact").dtypes(triad::floats).outputs(63).limits(triad::contiguous("x", "choice"), triad::aligned(16, "x", "rows"))
+             .limits(triad::whole_packs()).launch(TRIAD_BY_DTYPE(moe_dispatch_fwd_vec)))
+TRIAD_KERNEL(moe_dispatch, naive, backward,
+             .contract("exact").dtypes(triad::floats).outputs(3).limits(triad::contiguous("choice"))
+             .workspace(rows_of_tokens).launch(TRIAD_BY_DTYPE(moe_dispatch_bwd_naive)))
+TRIAD_KERNEL(moe_dispatch, vec, backward,
+             .contract("exact").dtypes(triad::floats).outputs(3)
+             .limits(triad::contiguous("choice", "grad_rows"), triad::aligned(16, "grad_rows", "grad_x")).limits(triad::whole_packs())
+             .workspace(rows_of_tokens).launch(TRIAD_BY_DTYPE(moe_dispatch_bwd_vec)))
