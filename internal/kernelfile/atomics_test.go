@@ -45,11 +45,11 @@ func TestAtomicsMayVary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shim, declared := PythonShim("f.py", "f", []*Binding{b}), `nondeterministic=("y"`
+		code, declared := PythonShim("f.py", "f", []*Binding{b}), `nondeterministic=("y"`
 		if c.cuda {
-			shim, declared = CUDAShim("f.cu", "f", []*Binding{b}), "/*nondeterministic*/ 1u"
+			code, declared = CUDAShim("f.cu", "f", []*Binding{b}), "/*nondeterministic*/ 1u"
 		}
-		if strings.Contains(shim, declared) != c.varies ||
+		if strings.Contains(code, declared) != c.varies ||
 			strings.Contains(b.Describe(), "adds with atomics") != c.varies {
 			t.Errorf("%s\nvaries %v is not declared:\n%s", c.text, c.varies, b.Describe())
 		}

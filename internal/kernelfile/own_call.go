@@ -331,9 +331,9 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 		if a.Role != Input && a.Role != Output || a.Adapter == layout.AsItLies {
 			continue
 		}
-		there, lies := e.lies(a, i), a
-		lies.Adapter = layout.AsItLies
-		from := e.lies(lies, i)
+		there, unmoved := e.lies(a, i), a
+		unmoved.Adapter = layout.AsItLies
+		from := e.lies(unmoved, i)
 		if a.Adapter == layout.Packed {
 			all = append(all, e.packs(a, there)...)
 			continue

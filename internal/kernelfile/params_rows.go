@@ -94,8 +94,10 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 // scoreLengths scores how well the meaning of a pointer fits the lengths that the file shows of it.
 func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
 	sum := 0
-	for _, of := range []func(string, candidate, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
-		if fits, known := of(pointer, c, target); known && fits {
+	for _, of := range []func(*Binding, string, candidate, func(string) string) (bool, bool){
+		(*Binding).fitsRows, (*Binding).fitsVector,
+	} {
+		if fits, known := of(b, pointer, c, target); known && fits {
 			sum += scoreRows
 		} else if known {
 			sum -= scoreRows

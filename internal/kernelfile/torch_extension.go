@@ -233,7 +233,7 @@ func (b *Binding) givesBlocks(file *cfacts.File, a Argument) bool {
 	case fn.Kind != cfacts.Host || !slices.Contains(cfacts.IntegerTypes, fn.NumberType) && !keepsBlocks(fn):
 		return false
 	}
-	launches, at := 0, 0
+	count, at := 0, 0
 	gives := false
 	for i, t := range fn.Body {
 		if slices.Contains([]string{"for", "while", "do"}, t.Text) {
@@ -243,7 +243,7 @@ func (b *Binding) givesBlocks(file *cfacts.File, a Argument) bool {
 		if callee == nil || callee.Kind != cfacts.Kernel {
 			continue
 		}
-		launches, at = launches+1, i
+		count, at = count+1, i
 		for at, argument := range cfacts.SplitAtCommas(cfacts.Inside(fn.Body, open)) {
 			if at < len(callee.Params) && cfacts.Join(argument) == a.Name {
 				there := a
@@ -252,7 +252,7 @@ func (b *Binding) givesBlocks(file *cfacts.File, a Argument) bool {
 			}
 		}
 	}
-	if !gives || launches != 1 || fn.Body[at].Text != "<<<" {
+	if !gives || count != 1 || fn.Body[at].Text != "<<<" {
 		return false
 	}
 	return keepsBlocks(fn) || returnsWordOf(fn, at,
