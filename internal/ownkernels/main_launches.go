@@ -12,8 +12,9 @@ import (
 	"triad/cuda/build"
 	"triad/cuda/rewrite"
 	"triad/internal/backend"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/launchfit"
 )
@@ -21,12 +22,12 @@ import (
 // bindJoined matches the launches of a main() whose kernels work together, if the file has no host function
 // that launches them; with alone it matches the launch of its only kernel.
 func (f *File) bindJoined(
-	request kernelfile.Request, content []byte, alone bool,
-) ([]*kernelfile.Binding, bool) {
+	request binding.Request, content []byte, alone bool,
+) ([]*binding.Binding, bool) {
 	if request.IsPython() || request.Function != "" && request.Function != launchfit.Joined {
 		return nil, false
 	}
-	read := request.Read(string(content), f.interpretation.Options.Flags)
+	read := ownfile.Read(request, string(content), f.interpretation.Options.Flags)
 	if slices.ContainsFunc(read.Functions, func(fn cfacts.Function) bool {
 		return fn.Kind == cfacts.Host && fn.Launches && takesPointer(fn)
 	}) {
@@ -41,7 +42,7 @@ func (f *File) bindJoined(
 	asked := request
 	asked.Function = launchfit.Joined
 	bindings, err := f.interpretation.bind(asked, f.Path, []byte(text))
-	if err != nil || alone && slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+	if err != nil || alone && slices.ContainsFunc(bindings, ownfile.Guesses) {
 		return nil, false
 	}
 	f.joined = true

@@ -10,7 +10,7 @@ import (
 
 	"triad/cuda/build"
 	"triad/cuda/rewrite"
-	"triad/internal/kernelfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/userfile"
 )
 
@@ -55,7 +55,7 @@ const mostDefinitions = 300
 
 // definitions returns the number of functions that a Python file defines, or of kernels in a CUDA file; 0 if
 // one is named.
-func definitions(request kernelfile.Request, content []byte) int {
+func definitions(request binding.Request, content []byte) int {
 	if request.Function != "" {
 		return 0
 	}

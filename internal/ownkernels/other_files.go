@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"triad/internal/kernelfile"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -36,7 +37,7 @@ var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$
 // launcherOf returns the file near a Python file that imports its kernels and launches one, if the Python
 // file has nothing but kernels and there is only one such file; else "".
 func launcherOf(path string, content []byte, parse pyfacts.Parser) string {
-	kernels := kernelfile.KernelsAlone(kernelfile.ReadPython(string(content), parse))
+	kernels := ownfile.KernelsAlone(ownfile.ReadPython(string(content), parse))
 	if len(kernels) == 0 {
 		return ""
 	}
@@ -93,16 +94,17 @@ var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
 
 // assumesSomething reports whether a file leaves open what a parameter of a function stands for.
 func assumesSomething(f *File) bool {
-	return slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.GuessesParameters() })
+	return slices.ContainsFunc(f.Bindings,
+		func(b *binding.Binding) bool { return ownfile.GuessesParameters(b) })
 }
 
 // throughLauncher reads the file that launches the kernels of a file in its place, if it can be judged. ok is
 // false if it cannot.
-func (r Interpretation) throughLauncher(request kernelfile.Request, path string, content []byte) (
+func (r Interpretation) throughLauncher(request binding.Request, path string, content []byte) (
 	f *File, ok bool,
 ) {
 	if !request.IsPython() || request.Function != "" || r.launches != "" ||
-		request.Declares(string(content), nil, r.Spec.Name) {
+		ownfile.Declares(request, string(content), nil, r.Spec.Name) {
 		return nil, false
 	}
 	launcher := launcherOf(path, content, r.Workers.Parse)
