@@ -1,5 +1,5 @@
 // Package ownkernels is the backend of the files that a user adds with --add: it reads each file
-// (kernelfile), writes the code that calls its functions into the cache, and builds and runs it in a worker
+// (ownfile), writes the code that calls its functions into the cache, and builds and runs it in a worker
 // of its own. It knows neither flags nor the order of a run, and decides no verdict.
 package ownkernels
 

@@ -50,7 +50,7 @@ type Workers struct {
 // Interpretation selects how a file is understood.
 type Interpretation struct {
 	Request string // FILE[:function][@pass], the words of --add
-	Stem    string // stands for the file in its name, as returned by kernelfile.Stems; "": its own name does
+	Stem    string // stands for the file in its name, as returned by ownfile.Stems; "": its own name does
 	Flags   string // the user's flags for the file, as typed
 	Spec    *op.Spec
 	Passes  []op.Pass
@@ -113,7 +113,7 @@ func (r Interpretation) Each() []string {
 }
 
 // Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
-// if the user can correct it, a *kernelfile.SeveralError if several functions can be judged.
+// if the user can correct it, a *ownfile.SeveralError if several functions can be judged.
 func (r Interpretation) Read() (*File, error) {
 	request, err := ownfile.ParseRequest(r.Request)
 	if err != nil {
