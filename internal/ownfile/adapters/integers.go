@@ -19,8 +19,7 @@ import (
 // stays as it is.
 func TakeWhole(b *binding.Binding) {
 	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == cfacts.Python || b.Pass != op.Forward ||
-		b.Extension ||
-		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.Unscaled) > 0 {
+		b.Extension || slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.Unscaled) > 0 {
 		return
 	}
 	found := false

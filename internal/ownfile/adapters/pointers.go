@@ -234,8 +234,7 @@ func nextToFactor(b *binding.Binding, a *binding.Argument) bool {
 func TakeZeros(b *binding.Binding, a *binding.Argument) bool {
 	own := b.Spec.Own
 	if b.Function.Kind != cfacts.Python || b.Function.Form == binding.KernelForm || own.Factor == "" ||
-		own.Addend != "" ||
-		!slices.Contains(numberNames, match.Snake(a.Name)) || b.Pass != op.Forward ||
+		own.Addend != "" || !slices.Contains(numberNames, match.Snake(a.Name)) || b.Pass != op.Forward ||
 		!b.Has(binding.Input, own.Factor) {
 		return false
 	}

@@ -20,8 +20,7 @@ func (b *Binding) TakeFP32(file *cfacts.File) {
 	text := cfacts.PythonComment.ReplaceAllString(file.PythonText, "")
 	b.Sixteen = namesOf16[op.FP16].MatchString(text) || namesOf16[op.BF16].MatchString(text)
 	b.WithoutDType = b.Function.Kind == cfacts.Python && b.Function.Name == "solve" && b.TakesSizes() &&
-		!said &&
-		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
+		!said && slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
 	if len(b.Options.Only) > 0 {
 		b.Asked = b.Options.Only
 	}
@@ -309,8 +308,7 @@ func (b *Binding) NarrowIntegers() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		if a.Role != Input && a.Role != Output || a.Adapter != layout.AsItLies || a.TorchTensor ||
-			a.Over != "" ||
-			b.Function.Kind == cfacts.Python {
+			a.Over != "" || b.Function.Kind == cfacts.Python {
 			continue
 		}
 		element, any, ok := a.Element()

@@ -153,8 +153,7 @@ func strideName(b *binding.Binding, p cfacts.Param) (at int) {
 // result like an input whose sizes differ from the output's, and takes no sizes.
 func MayBeSquare(b *binding.Binding) bool {
 	if b.Function.Kind != cfacts.Python && !b.Function.ReturnsTensors || b.Pass != op.Forward ||
-		b.Options.Square ||
-		b.TakesSizes() || len(b.Required()) != 1 || len(SquareSizes(b)) < 2 {
+		b.Options.Square || b.TakesSizes() || len(b.Required()) != 1 || len(SquareSizes(b)) < 2 {
 		return false
 	}
 	gives := Shape(b, b.OutputSpecs[b.Required()[0]])
@@ -276,8 +275,7 @@ func CheckTables(b *binding.Binding) error {
 // copied before each call.
 func WritesOver(b *binding.Binding) {
 	if b.Function.Kind != cfacts.Python || b.Function.Form != binding.PlainForm || b.Pass != op.Forward ||
-		b.Fills() ||
-		b.Each {
+		b.Fills() || b.Each {
 		return
 	}
 	over := map[int]int{} // by argument, the output

@@ -79,8 +79,7 @@ func sizeLists(f *cfacts.File, b *binding.Binding, count int, own bool) [][]stri
 			docstring.FindAllString(text, -1))
 		for _, u := range unpacked {
 			named := func(tensor string) bool {
-				return match.Score(b.Spec, b.Pass, u.Of,
-					tensor) > match.Weak
+				return match.Score(b.Spec, b.Pass, u.Of, tensor) > match.Weak
 			}
 			taken := func(a binding.Argument) bool {
 				return a.Name == u.Of && slices.Contains(b.Spec.Own.Tokens, a.Target)

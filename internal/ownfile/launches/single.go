@@ -202,8 +202,7 @@ func sizesOfOneBlock(b *binding.Binding) []map[string]int64 {
 // of shared memory, if the function does not do so itself.
 func SharedOfMain(b *binding.Binding) string {
 	if b.File == nil || b.Function.Kind != cfacts.Host ||
-		cfacts.HasTexts(b.Function.Body, "cudaFuncSetAttribute") ||
-		!b.File.Main || !asksShared(b.File) {
+		cfacts.HasTexts(b.Function.Body, "cudaFuncSetAttribute") || !b.File.Main || !asksShared(b.File) {
 		return ""
 	}
 	run := b.File.Observed()
@@ -239,8 +238,7 @@ func asksShared(f *cfacts.File) bool { return cfacts.HasTexts(f.Tokens, "cudaFun
 // operator's own have few rows. A kernel of one block gets a size that the block has threads for.
 func MoreShapes(b *binding.Binding) (all []map[string]int64) {
 	square := func(a binding.Argument) bool {
-		return a.Role == binding.Size &&
-			strings.Contains(a.Target, "=")
+		return a.Role == binding.Size && strings.Contains(a.Target, "=")
 	}
 	if len(b.Spec.Dims) == 2 && b.Function.Kind == cfacts.Python && slices.ContainsFunc(b.Args, square) {
 		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})

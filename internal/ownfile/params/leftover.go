@@ -286,8 +286,7 @@ func checkSizes(b *binding.Binding, file *cfacts.File) error {
 		}
 		stated := b.TakesSizes() && b.Fills() && b.GivesAnySize()
 		asks := func(a binding.Argument) bool {
-			return a.TorchTensor &&
-				extents.AsksSizes(&b.Function, a.Name, -1, 0)
+			return a.TorchTensor && extents.AsksSizes(&b.Function, a.Name, -1, 0)
 		}
 		if !stated || b.Function.Kind != cfacts.Python && slices.ContainsFunc(b.Args, asks) {
 			return nil // its tensors carry their sizes

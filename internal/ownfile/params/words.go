@@ -83,8 +83,7 @@ func checkWord(b *binding.Binding, p cfacts.Param, text string) error {
 	pointer := p.Pointer && !p.TorchTensor
 	switch {
 	case ok && said.adapter.Adapter == layout.BSHD && b.Function.Kind == cfacts.Python &&
-		extents.MayExchange(b) &&
-		(p.Pointer || p.Untyped):
+		extents.MayExchange(b) && (p.Pointer || p.Untyped):
 		return nil
 	case ok && said.adapter.Adapter == layout.Packed && b.Function.Form != binding.KernelForm &&
 		(p.Pointer || p.Untyped),
@@ -94,8 +93,7 @@ func checkWord(b *binding.Binding, p cfacts.Param, text string) error {
 	case ok && !said.plain && tensors:
 		return b.Errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
 	case ok && said.plain && (pointer || p.IsInteger() && strings.ContainsAny(text, ".e")),
-		ok && !said.plain && !pointer,
-		!ok && slices.Contains(plainWords(b), text) && !p.IsFloat():
+		ok && !said.plain && !pointer, !ok && slices.Contains(plainWords(b), text) && !p.IsFloat():
 		return b.Errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
 	case ok && p.Const && said.adapter.Adapter == layout.Scratch:
 		return b.Errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)

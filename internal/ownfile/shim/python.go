@@ -28,8 +28,7 @@ func PythonShim(path, name string, bindings []*binding.Binding) string {
 		} else {
 			text.WriteString(pythonCode(b))
 		}
-		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
-			quoted(names)))
+		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(names)))
 		perhaps = append(perhaps, binding.NamesOf(
 			binding.Those(b.OutputSpecs, func(t op.TensorSpec) bool { return mayReturn(b, t) }))...)
 		if b.Varies {
