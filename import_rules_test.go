@@ -238,7 +238,8 @@ var rules = []rule{
 	{
 		packages: []string{"internal/runsetup"},
 		never: []string{
-			"triad/internal/ownfile/...", "triad/internal/ownkernels", "triad/internal/submission",
+			"triad/internal/ownfile", "triad/internal/ownfile/binding", "triad/internal/ownkernels",
+			"triad/internal/submission",
 			"triad/internal/problem/...", "triad/internal/judgeloop/...",
 		},
 		direct: true,

@@ -22,6 +22,7 @@ import (
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/extents"
 	"triad/internal/ownfile/launches"
+	"triad/internal/ownfile/nearby"
 	"triad/internal/ownfile/observed"
 	"triad/internal/ownfile/params"
 	"triad/internal/ownfile/pyfacts"
@@ -142,7 +143,7 @@ func (r Interpretation) Read() (*File, error) {
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {
-		flags := slices.Concat(r.Options.Flags, nearHeaders(path, content, r.Options.Flags))
+		flags := slices.Concat(r.Options.Flags, nearby.Headers(path, content, r.Options.Flags))
 		r.Options.Flags = slices.Concat(flags, newerStandard(path, content, flags))
 		f.interpretation = r
 	}
@@ -249,7 +250,7 @@ func (f *File) take(bindings []*binding.Binding) {
 // open returns the path and the text of the requested file.
 func (r Interpretation) open(request binding.Request) (path string, content []byte, err error) {
 	if r.launches != "" {
-		return r.launches, []byte(textOf(r.launches)), nil
+		return r.launches, []byte(nearby.Text(r.launches)), nil
 	}
 	if path, err = filepath.Abs(request.Path); err != nil {
 		return "", nil, fmt.Errorf("resolve %s: %w", request.Path, err)
@@ -331,7 +332,7 @@ func (r Interpretation) observe(file *cfacts.File, path, text string) {
 		if file.Main {
 			return r.Workers.Observe(path, text, r.Options.Flags)
 		}
-		for _, near := range nearLaunches(path, file.KernelsNotLaunched()) {
+		for _, near := range nearby.Launches(path, file.KernelsNotLaunched()) {
 			if run := r.Workers.Observe(near, "", r.Options.Flags); run != nil {
 				return run
 			}

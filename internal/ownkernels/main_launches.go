@@ -17,6 +17,7 @@ import (
 	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/nearby"
 )
 
 // bindJoined matches the launches of a main() whose kernels work together, if the file has no host function
@@ -104,8 +105,6 @@ func libraryHeader(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]` + name + `[>"]`)
 }
 
-var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
-
 // withoutLibraryOfMain returns a CUDA file without the lines of its main() and without the headers of
 // libraries that nothing else in it uses and that are not in its folder. ok is false if there is no such
 // header. Line numbers are preserved.
@@ -136,7 +135,7 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 // literals. ok is false if it has no main().
 func withoutMain(text []byte) (left, code []byte, ok bool) {
 	code = rewrite.Code(text)
-	head := mainHead.FindIndex(code)
+	head := nearby.MainHead.FindIndex(code)
 	if head == nil || len(code) != len(text) {
 		return nil, nil, false
 	}

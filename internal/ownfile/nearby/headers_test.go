@@ -1,4 +1,4 @@
-package ownkernels
+package nearby
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // A header that is not in the folder of a file is looked for in the folders of its repository, and not above.
-func TestNearHeaders(t *testing.T) {
+func TestHeaders(t *testing.T) {
 	above := t.TempDir()
 	root := filepath.Join(above, "repository")
 	for name, text := range map[string]string{
@@ -37,7 +37,7 @@ func TestNearHeaders(t *testing.T) {
 	}
 	text := []byte("#include \"beside.h\"\n#include \"checks.h\"\n#include \"outside.h\"\n#include <n.h>\n" +
 		"#include <math.h>\n#include<m.hh>\n#include \"N/own.h\"\n")
-	got := nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, nil)
+	got := Headers(filepath.Join(root, "kernels", "k.cu"), text, nil)
 	want := []string{
 		"-I" + filepath.Join(root, "include"), "-I" + filepath.Join(root, "common"),
 		"-I" + filepath.Join(root, "kernels", "include"), "-I" + filepath.Join(root, "Common", "include"),
@@ -46,14 +46,14 @@ func TestNearHeaders(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if again := nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, want); len(again) > 0 {
+	if again := Headers(filepath.Join(root, "kernels", "k.cu"), text, want); len(again) > 0 {
 		t.Errorf("what the user's folders hold is not looked for: %v", again)
 	}
 }
 
 // A header that is a pipe or a device, in the working directory or in the repository, is not opened: reading
 // it might never end.
-func TestNearHeadersOfNoEnd(t *testing.T) {
+func TestHeadersOfNoEnd(t *testing.T) {
 	root := t.TempDir()
 	if err := errors.Join(os.MkdirAll(filepath.Join(root, ".git"), 0o755),
 		os.MkdirAll(filepath.Join(root, "kernels"), 0o755),
@@ -66,7 +66,7 @@ func TestNearHeadersOfNoEnd(t *testing.T) {
 	text := []byte("#include \"pipe.h\"\n#include \"sparse.h\"\n" +
 		"#include \"/proc/self/pagemap\"\n#include \"" + strings.Repeat("../", 20) + "dev/zero\"\n")
 	began := time.Now()
-	nearHeaders(filepath.Join(root, "kernels", "k.cu"), text, nil)
+	Headers(filepath.Join(root, "kernels", "k.cu"), text, nil)
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("the headers took %v", took)
 	}

@@ -1,7 +1,6 @@
-package ownkernels
+package nearby
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,69 +9,8 @@ import (
 
 	"triad/cuda/build"
 	"triad/cuda/rewrite"
-	"triad/internal/ownfile/binding"
 	"triad/internal/userfile"
 )
-
-// sourcesOfCUDA lists the extensions of files that may launch a kernel.
-var sourcesOfCUDA = []string{".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
-
-// nearLaunches returns the files near a CUDA file that launch one of some of its kernels in a main() and
-// define none of them.
-func nearLaunches(path string, kernels []string) (files []string) {
-	if len(kernels) == 0 {
-		return nil
-	}
-	for i, name := range kernels {
-		kernels[i] = regexp.QuoteMeta(name[strings.LastIndex(name, ":")+1:])
-	}
-	any := strings.Join(kernels, "|")
-	launches := regexp.MustCompile(`\b(?:` + any + `)\s*(?:<[^<>;]*>)?\s*<<<`)
-	defines := regexp.MustCompile(`__global__[^;{}()]*\b(?:` + any + `)\s*\([^;{}]*\)\s*\{`)
-	looked := 0
-	for name := range filesNear(path, sourcesOfCUDA...) {
-		if name == path {
-			continue
-		}
-		if looked++; looked > mostLaunchers {
-			return files // the nearest were examined
-		}
-		if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
-			mainHead.MatchString(text) && !slices.Contains(files, name) {
-			files = append(files, name)
-		}
-	}
-	return files
-}
-
-// mostFunctions is the maximum number of functions of one file that are judged, each by itself, if none is
-// named.
-const mostFunctions = 100
-
-// mostDefinitions is the maximum number of functions of a Python file, or kernels of a CUDA file, if none is
-// named: each is read in full.
-const mostDefinitions = 300
-
-// definitions returns the number of functions that a Python file defines, or of kernels in a CUDA file; 0 if
-// one is named.
-func definitions(request binding.Request, content []byte) int {
-	if request.Function != "" {
-		return 0
-	}
-	if !request.IsPython() {
-		return bytes.Count(content, []byte("__global__"))
-	}
-	return bytes.Count(content, []byte("\ndef "))
-}
-
-// mostNearBytes is the maximum size of a file that is searched although nobody named it.
-const mostNearBytes = 1 << 18
-
-// textOf returns the text of a file near the user's, or "" if it is too large or cannot be read.
-func textOf(path string) string {
-	text, _ := userfile.ReadUpTo(path, mostNearBytes)
-	return string(text)
-}
 
 // headerFolders lists common names of header folders, in lower case. One of them may hold another:
 // Common/include.
@@ -86,10 +24,10 @@ var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fe
 	`driver_types|helper_\w+|library_types|math_\w+|nv\w*|sm_\w+|surface_\w+|texture_\w+|vector_\w+)\.h$|` +
 	`^(?:ATen|c10|cooperative_groups|cub|cuda|cute|cutlass|nvtx3|sys|thrust|torch|x86)/`)
 
-// nearHeaders returns flags for the folders of a repository with headers that a CUDA file includes, directly
+// Headers returns flags for the folders of a repository with headers that a CUDA file includes, directly
 // or through others, and that are not found otherwise. It searches next to the file's folder and the folders
 // above it, up to the root of the repository.
-func nearHeaders(path string, text []byte, flags []string) []string {
+func Headers(path string, text []byte, flags []string) []string {
 	var found []string
 	seen := map[string]bool{}
 	tree := userfile.Tree(path)
