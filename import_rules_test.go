@@ -35,7 +35,10 @@ var rules = []rule{
 	{
 		packages: []string{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
-			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
+			"internal/ownfile", "internal/ownfile/adapters", "internal/ownfile/binding",
+			"internal/ownfile/declared", "internal/ownfile/extents", "internal/ownfile/launches",
+			"internal/ownfile/params", "internal/ownfile/shim",
+			"internal/shrink", "internal/advice", "internal/cudaerror",
 			"internal/casegaps", "internal/ownfile/pyfacts", "internal/ownfile/observed",
 			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
 			"internal/ownfile/layout", "internal/ownfile/match",
@@ -52,7 +55,10 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
-			"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile",
+			"internal/judge", "internal/workload", "internal/tensor",
+			"internal/ownfile", "internal/ownfile/adapters", "internal/ownfile/binding",
+			"internal/ownfile/declared", "internal/ownfile/extents", "internal/ownfile/launches",
+			"internal/ownfile/params", "internal/ownfile/shim",
 			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
 			"internal/ownfile/layout", "internal/ownfile/match",
 		},
@@ -105,13 +111,30 @@ var rules = []rule{
 		reason:   "it knows files, not what they hold",
 	},
 	{
-		packages: []string{"internal/kernelfile"},
+		packages: []string{
+			"internal/ownfile", "internal/ownfile/adapters", "internal/ownfile/binding",
+			"internal/ownfile/declared", "internal/ownfile/extents", "internal/ownfile/launches",
+			"internal/ownfile/params", "internal/ownfile/shim",
+		},
 		never: []string{
 			"triad/cuda/...", "triad/pybridge", "triad/internal/backend", "triad/internal/worker",
 			"triad/internal/catalog",
 			"triad/internal/judge",
 		},
 		reason: "a file is read and matched to the spec that is given: text goes in, text comes out",
+	},
+	{
+		packages: []string{"internal/ownfile/binding", "internal/ownfile/extents", "internal/ownfile/launches"},
+		never: []string{
+			"triad/internal/ownfile/adapters", "triad/internal/ownfile/params", "triad/internal/ownfile/shim",
+			"triad/internal/ownfile/declared", "triad/internal/ownfile",
+		},
+		reason: "a step of reading a file knows the steps before it",
+	},
+	{
+		packages: []string{"internal/ownfile/adapters", "internal/ownfile/params", "internal/ownfile/shim"},
+		never:    []string{"triad/internal/ownfile/declared", "triad/internal/ownfile"},
+		reason:   "a step of reading a file knows the steps before it",
 	},
 	{
 		packages: []string{"internal/ownfile/pyfacts", "internal/ownfile/observed"},
@@ -121,7 +144,7 @@ var rules = []rule{
 	{
 		packages: []string{"internal/ownfile/cfacts"},
 		never: []string{
-			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/worker",
 			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
 		},
 		reason: "facts are what the text says; what they mean for an operator is decided elsewhere",
@@ -136,7 +159,7 @@ var rules = []rule{
 			"internal/ownfile/indexing", "internal/ownfile/launchfit", "internal/ownfile/match",
 		},
 		never: []string{
-			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/worker",
 			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
 		},
 		reason: "they work on facts: text goes in, and the binding is made elsewhere",
@@ -144,7 +167,7 @@ var rules = []rule{
 	{
 		packages: []string{"internal/ownfile/pyparser"},
 		never: []string{
-			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/worker",
 			"triad/internal/judge",
 		},
 		reason: "a file is parsed; what its facts mean for an operator is decided elsewhere",
@@ -160,7 +183,7 @@ var rules = []rule{
 	{
 		packages: []string{"internal/ownfile/observe"},
 		never: []string{
-			"triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/judge",
+			"triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/judge",
 			"triad/internal/truth/...",
 		},
 		reason: "a program runs; what it shows of an operator is decided elsewhere",
@@ -215,7 +238,8 @@ var rules = []rule{
 	{
 		packages: []string{"internal/runsetup"},
 		never: []string{
-			"triad/internal/kernelfile", "triad/internal/ownkernels", "triad/internal/submission",
+			"triad/internal/ownfile", "triad/internal/ownfile/binding", "triad/internal/ownkernels",
+			"triad/internal/submission",
 			"triad/internal/problem/...", "triad/internal/judgeloop/...",
 		},
 		direct: true,
@@ -225,7 +249,7 @@ var rules = []rule{
 		packages: []string{"internal/submission"},
 		never: []string{
 			"triad/pybridge", "triad/results", "triad/internal/truth/...", "triad/internal/judge",
-			"triad/internal/opfolder", "triad/internal/kernelfile", "triad/internal/ownfile/...",
+			"triad/internal/opfolder", "triad/internal/ownfile/...",
 		},
 		reason: "a submission is called as its format says: nothing of it is read, and it sees no verdict",
 	},

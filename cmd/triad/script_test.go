@@ -144,7 +144,7 @@ var dearScripts = map[string][]string{
 		"pybridge/problems/problem_describe_tensara.py", "pybridge/problems/problem_describe_function.py",
 	},
 	"import_solve": {
-		"internal/problem", "internal/kernelfile", "pybridge/problems/problem_describe_leetgpu.py",
+		"internal/problem", "internal/ownfile", "pybridge/problems/problem_describe_leetgpu.py",
 		"pybridge/problems/problem_describe_function.py",
 	},
 	"import_weights": {

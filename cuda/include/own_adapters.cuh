@@ -1,4 +1,4 @@
-// own_adapters.cuh: what the code that calls a kernel file of the user's own (internal/kernelfile) does around a call
+// own_adapters.cuh: what the code that calls a kernel file of the user's own (internal/ownfile/shim) does around a call
 // in the types of its parameters: it converts tensors, fills room to work in, and takes numbers. What is copied as
 // it is, own_call.cuh copies.
 #ifndef TRIAD_OWN_ADAPTERS_CUH

@@ -1,6 +1,6 @@
 // own_asserts.cuh: lets a failed assert of the host code of a kernel file of the user's own decline the call: it asks
 // for sizes, since host code does not see the values of tensors. One in a kernel fails as it would, which is a decline
-// where its text speaks of sizes alone (internal/kernelfile).
+// where its text speaks of sizes alone (internal/ownfile/shim).
 #ifndef TRIAD_OWN_ASSERTS_CUH
 #define TRIAD_OWN_ASSERTS_CUH
 

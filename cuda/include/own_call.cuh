@@ -1,5 +1,5 @@
 // own_call.cuh: what stands before a kernel file of the user's own in the code that triad writes to call it
-// (internal/kernelfile): the headers that such a file may leave out, and what that code is made of. The builder
+// (internal/ownfile/shim): the headers that such a file may leave out, and what that code is made of. The builder
 // of the emulator compiles it once for all files (cuda/build/precompiled_header.go). register.cuh is left out:
 // what it does for the kernels of the catalog takes as long to compile as a file.
 #ifndef TRIAD_OWN_CALL_CUH // not #pragma once: the compiled header lies elsewhere
@@ -25,7 +25,7 @@
 namespace triad_own {
 
 // What an interpretation of the function decides comes with each call, as words that the driver computes
-// (internal/kernelfile/own_call.go): the bytes of the workspace, the bits of the inputs that are taken, the number
+// (internal/ownfile/shim/call.go): the bytes of the workspace, the bits of the inputs that are taken, the number
 // of slots, the slots, and lists of copies, each behind its length.
 struct Location { int64_t of, index, bytes; };               // so many bytes behind the begin of what `of` says
 struct Slot { Location location; double real; };             // nowhere: bytes and real are a number

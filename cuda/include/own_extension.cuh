@@ -1,4 +1,4 @@
-// own_extension.cuh: what the code that calls a torch extension of the user's own (internal/kernelfile) makes tensors
+// own_extension.cuh: what the code that calls a torch extension of the user's own (internal/ownfile/shim) makes tensors
 // of, and how it takes those that come back. A returned tensor of another shape or dtype is left where it is: the
 // output stays unwritten. A flat one is taken for the shape, and so is one that has other sizes of 1: its elements lie
 // in the same order, as where a function of elements makes its output by numel().

@@ -3,7 +3,7 @@
 #define TRIAD_OWN_WORDS_H
 #include "abi.h"
 
-/* call.size says that words are there: what the function is given, computed for this call (internal/kernelfile/own_call.go). */
+/* call.size says that words are there: what the function is given, computed for this call (internal/ownfile/shim/call.go). */
 typedef struct { triad_call call; const int64_t *words; } triad_own_call_t;
 
 #endif

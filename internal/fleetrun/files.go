@@ -10,8 +10,8 @@ import (
 
 	"triad/internal/console"
 	"triad/internal/fleet"
-	"triad/internal/kernelfile"
 	"triad/internal/manyfiles"
+	"triad/internal/ownfile"
 	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
@@ -83,7 +83,7 @@ func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, w
 func rooted(words []string) []string {
 	all := slices.Clone(words)
 	for i, text := range all {
-		if r, err := kernelfile.ParseRequest(text); err == nil {
+		if r, err := ownfile.ParseRequest(text); err == nil {
 			all[i] = added.Absolute(r.Path) + strings.TrimPrefix(text, r.Path)
 		}
 	}
@@ -107,7 +107,7 @@ func filesToBring(words []string) (all []string, err error) {
 	}
 	packages := map[string]bool{}
 	for _, text := range words {
-		r, err := kernelfile.ParseRequest(text)
+		r, err := ownfile.ParseRequest(text)
 		if err != nil {
 			continue
 		}

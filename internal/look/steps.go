@@ -12,10 +12,10 @@ import (
 	"triad/internal/check"
 	"triad/internal/firstlook"
 	"triad/internal/harmless"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -52,7 +52,7 @@ func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.
 	}
 	text := string(content)
 	seen.source = text
-	request, err := kernelfile.ParseRequest(e.path)
+	request, err := ownfile.ParseRequest(e.path)
 	if err != nil {
 		return none("cannot be read: "+err.Error(), true)
 	}
@@ -68,7 +68,7 @@ func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.
 		return none(why, open)
 	}
 	f := firstlook.File{Name: e.name, Path: e.path, Python: request.IsPython()}
-	read := request.Read(text, nil)
+	read := ownfile.Read(request, text, nil)
 	guesses := operatorguess.Of(read, request, text, specs())
 	if len(guesses) > mostTrials && !guesses[0].By.Sure() {
 		f.Nearest, guesses = guesses[0].Operator, nil

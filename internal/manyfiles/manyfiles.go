@@ -16,10 +16,11 @@ import (
 
 	"triad/internal/candidates"
 	"triad/internal/console"
-	"triad/internal/kernelfile"
 	"triad/internal/machine"
 	"triad/internal/op"
+	"triad/internal/ownfile"
 	"triad/internal/ownfile/added"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -156,9 +157,9 @@ func AddedFiles(o *runsetup.Options) []string {
 
 // NameOf returns the name of a file's function, or the prefix of the names of all its functions.
 func NameOf(f *added.Flags, text string) string {
-	request, err := kernelfile.ParseRequest(text)
+	request, err := ownfile.ParseRequest(text)
 	if err != nil {
-		return ownkernels.Family + "/" + kernelfile.Stems([]string{text})[0]
+		return ownkernels.Family + "/" + binding.Stems([]string{text})[0]
 	}
 	request.Stem = f.Stems[text]
 	return request.Implementation()

@@ -53,8 +53,7 @@ var (
 	Python = []string{"pybridge", "requirements.txt"}
 	// UserFiles reads and calls a user's file.
 	UserFiles = []string{
-		"internal/kernelfile", "internal/ownfile", "internal/ownkernels", "internal/shrink",
-		"internal/advice",
+		"internal/ownfile", "internal/ownkernels", "internal/shrink", "internal/advice",
 	}
 	// Timing is code that only a GPU reaches, or the fake GPU of the tests.
 	Timing = []string{

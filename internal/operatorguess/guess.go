@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/declared"
+	"triad/internal/ownfile/params"
 )
 
 // Evidence is the basis of a guess. More is better.
@@ -41,16 +44,16 @@ type Guess struct {
 
 // Of lists the operators that a file may implement, best first: all have the same evidence. text is that of
 // the file.
-func Of(file *cfacts.File, r kernelfile.Request, text string, specs []*op.Spec) []Guess {
+func Of(file *cfacts.File, r binding.Request, text string, specs []*op.Spec) []Guess {
 	var all []Guess
 	called := calledIn(text, specs)
 	for _, s := range specs {
 		s = s.WithoutImplied()
 		g := Guess{Operator: s.Name}
-		bound, err := kernelfile.Bind(file, r, s, s.Passes(), kernelfile.Options{})
+		bound, err := ownfile.Bind(file, r, s, s.Passes(), binding.Options{})
 		g.Fits = err == nil && len(bound) > 0
 		for _, b := range bound {
-			g.named += b.TensorsNamed()
+			g.named += params.TensorsNamed(b)
 		}
 		g.by(file, r, s, bound)
 		if g.By < Function {
@@ -64,13 +67,13 @@ func Of(file *cfacts.File, r kernelfile.Request, text string, specs []*op.Spec) 
 }
 
 // by sets what names say.
-func (g *Guess) by(file *cfacts.File, r kernelfile.Request, s *op.Spec, bound []*kernelfile.Binding) {
+func (g *Guess) by(file *cfacts.File, r binding.Request, s *op.Spec, bound []*binding.Binding) {
 	set := func(by Evidence, name string) {
 		if letters := named(name, s); letters > 0 && by > g.By {
 			g.By, g.letters = by, letters
 		}
 	}
-	if kernelfile.Declares(file, s.Name) {
+	if declared.Declares(file, s.Name) {
 		g.By, g.letters = Declared, len(s.Name)
 		return
 	}
@@ -144,7 +147,7 @@ const longName = 6
 // named returns the number of letters of the operator's longest name that a name has in its words; 0 if it
 // has none.
 func named(name string, s *op.Spec) int {
-	words := kernelfile.Words(name)
+	words := params.Words(name)
 	longest := 0
 	for _, known := range append([]string{s.Name}, s.AlsoCalled...) {
 		plain := strings.ReplaceAll(known, "_", "")

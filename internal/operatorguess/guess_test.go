@@ -9,8 +9,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"triad/internal/catalog"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -42,11 +43,11 @@ func TestOf(t *testing.T) {
 	}
 	for _, c := range table.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			r := kernelfile.Request{
+			r := binding.Request{
 				Path:  c.File,
 				Parse: func(string) *pyfacts.File { return &pyfacts.File{} },
 			}
-			got := Of(r.Read(c.Text, nil), r, c.Text, specs)
+			got := Of(ownfile.Read(r, c.Text, nil), r, c.Text, specs)
 			if c.Several && len(got) < 2 || !c.Several && !slices.Equal(Named(got), c.Want) {
 				t.Fatalf("%+v, want %v", got, c.Want)
 			}

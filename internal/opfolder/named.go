@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"triad/internal/catalog"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
+	"triad/internal/ownfile"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/truth"
 	"triad/internal/userfile"
@@ -41,7 +41,7 @@ func Named(name string) (*truth.Operator, error) {
 // IsFile reports whether a word means a file of functions, FILE.cu or FILE.py with or without :function
 // and @pass, and not an operator.
 func IsFile(word string) bool {
-	r, err := kernelfile.ParseRequest(word)
+	r, err := ownfile.ParseRequest(word)
 	if err != nil {
 		return false
 	}
@@ -52,7 +52,7 @@ func IsFile(word string) bool {
 // FileForOperator returns the error for a file in the place of an operator, with the command that judges the
 // file. others holds the operators that were named with it.
 func FileForOperator(word string, others ...string) error {
-	r, err := kernelfile.ParseRequest(word)
+	r, err := ownfile.ParseRequest(word)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,8 @@ func FileForOperator(word string, others ...string) error {
 			specs = append(specs, o.Spec)
 		}
 		r.Parse = pyparser.New(pyparser.OfPATH)
-		operators = operatorguess.Named(operatorguess.Of(r.Read(string(text), nil), r, string(text), specs))
+		operators = operatorguess.Named(
+			operatorguess.Of(ownfile.Read(r, string(text), nil), r, string(text), specs))
 	}
 	if len(operators) == 1 {
 		return op.Usagef("%s is a file, not an operator: triad compare %s --add %s", word, operators[0],

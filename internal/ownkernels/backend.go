@@ -1,5 +1,5 @@
 // Package ownkernels is the backend of the files that a user adds with --add: it reads each file
-// (kernelfile), writes the code that calls its functions into the cache, and builds and runs it in a worker
+// (ownfile), writes the code that calls its functions into the cache, and builds and runs it in a worker
 // of its own. It knows neither flags nor the order of a run, and decides no verdict.
 package ownkernels
 
@@ -18,8 +18,11 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/adapters"
+	"triad/internal/ownfile/binding"
+	"triad/internal/ownfile/shim"
 	"triad/internal/panics"
 )
 
@@ -92,7 +95,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		reply.Implementations[i].Draws = f.Bindings[0].Draws
 		if b := f.binding(reply.Implementations[i].Pass); b != nil && !f.IsPython() {
-			reply.Implementations[i].Constraint = b.Constraint()
+			reply.Implementations[i].Constraint = shim.Constraint(b)
 		}
 		if at := strings.Index(reply.Implementations[i].Constraint, cutImport); at >= 0 {
 			if said := reply.Implementations[i].Constraint[at:]; !slices.Contains(f.Matched, said) {
@@ -127,7 +130,7 @@ func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
 		if b.Pass != pass {
 			continue
 		}
-		for _, name := range b.ReturnedLogarithms() {
+		for _, name := range shim.ReturnedLogarithms(b) {
 			doubts = append(doubts, backend.Doubt{Output: name, Why: fmt.Sprintf("%s returns %s, which is "+
 				"judged as the natural logarithm that the operator has, and may be meant otherwise, as to "+
 				"base 2: all else is right. Leave it out, or return it under another name",
@@ -230,7 +233,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		f.mixesDTypes(&outcome, job)
 		returnsOthers(&outcome)
 		if own := f.binding(job.Implementation.Pass); own != nil && outcome.Status == op.StatusUnsupported {
-			outcome.Sentence += own.DeclinedLine(outcome.Sentence)
+			outcome.Sentence += ownfile.DeclinedLine(own, outcome.Sentence)
 		}
 		if !b.Trial && f.raisesForCalls(outcome.Where, job.Implementation.Pass) {
 			advice.ExplainRaised(&outcome)
@@ -256,7 +259,7 @@ func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) 
 	if function == nil {
 		return job, fmt.Sprintf("%s has no %v", f.Name, job.Implementation.Pass)
 	}
-	call := kernelfile.Call{Outputs: job.Outputs}
+	call := binding.Call{Outputs: job.Outputs}
 	for _, t := range job.Inputs {
 		call.Inputs = append(call.Inputs, op.TensorType{Name: t.Name, DType: t.DType, Shape: t.Shape})
 		if !t.IsContiguous() {
@@ -266,13 +269,13 @@ func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) 
 	for _, a := range job.Attrs {
 		call.Attributes = append(call.Attributes, a.Number)
 	}
-	job.Words, declined = function.Words(call)
+	job.Words, declined = shim.Words(function, call)
 	return job, declined
 }
 
 // binding returns the function that is judged in a pass, or nil if there is none.
-func (f *File) binding(pass op.Pass) *kernelfile.Binding {
-	at := slices.IndexFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == pass })
+func (f *File) binding(pass op.Pass) *binding.Binding {
+	at := slices.IndexFunc(f.Bindings, func(b *binding.Binding) bool { return b.Pass == pass })
 	if at < 0 {
 		return nil
 	}
@@ -283,7 +286,7 @@ func (f *File) binding(pass op.Pass) *kernelfile.Binding {
 // was right in another call, or it raised outside of a kernel. Assumptions that hold for every call are
 // blamed first. A trial counts exceptions and reads them differently.
 func (f *File) raisesForCalls(where *backend.Where, pass op.Pass) bool {
-	launches := func(b *kernelfile.Binding) bool { return b.Pass == pass && b.Launches(where.Kernel) }
+	launches := func(b *binding.Binding) bool { return b.Pass == pass && ownfile.Launches(b, where.Kernel) }
 	return !slices.ContainsFunc(f.doubts[pass], backend.Doubt.Everywhere) &&
 		(f.right[pass] || where == nil || !slices.ContainsFunc(f.Bindings, launches))
 }
@@ -306,7 +309,7 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 	if outcome.Status != op.StatusCrash || m == nil || f.IsPython() {
 		return
 	}
-	if slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.SaysSizes(m[1]) }) {
+	if slices.ContainsFunc(f.Bindings, func(b *binding.Binding) bool { return adapters.SaysSizes(b, m[1]) }) {
 		outcome.Status, outcome.Sentence = op.StatusUnsupported,
 			"an assert about its sizes does not hold: "+m[1]
 	}
@@ -454,7 +457,7 @@ func returnsOthers(outcome *backend.Outcome) {
 
 // takesFP32 reports whether the function of a job in 16 bits is judged in fp32 as well.
 func (f *File) takesFP32(job backend.Job) bool {
-	return job.DType != op.FP32.String() && slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool {
+	return job.DType != op.FP32.String() && slices.ContainsFunc(f.Bindings, func(b *binding.Binding) bool {
 		return b.Pass == job.Implementation.Pass && slices.Contains(b.DTypes(), op.FP32.String())
 	})
 }

@@ -12,8 +12,10 @@ import (
 	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/adapters"
+	"triad/internal/ownfile/extents"
 	"triad/internal/tensor"
 )
 
@@ -131,8 +133,8 @@ func (b *Backend) savedFrom() (all []string) {
 	for _, f := range b.Files {
 		for _, one := range f.Bindings {
 			if one.Pass == op.Backward {
-				driver = driver || !one.Recomputes()
-				own = own || one.Recomputes() || slices.Contains(f.Covers.Passes, op.Forward)
+				driver = driver || !ownfile.Recomputes(one)
+				own = own || ownfile.Recomputes(one) || slices.Contains(f.Covers.Passes, op.Forward)
 			}
 		}
 	}
@@ -164,7 +166,7 @@ func notIntegers(most float64) string {
 // the operator has floats, else 0.
 func (f *File) wantsIntegers(job backend.Job) float64 {
 	for _, b := range f.Bindings {
-		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {
+		if b.Pass == job.Implementation.Pass && adapters.Distributions(b) != nil {
 			if b.Spec.Check.Integers != "" {
 				return mostOfKinds
 			}
@@ -219,7 +221,7 @@ func (f *File) endsForSizes(outcome *backend.Outcome, empty bool) {
 	if outcome.Status != op.StatusCrash || f.IsPython() || !strings.HasPrefix(outcome.Sentence, "exited ") {
 		return
 	}
-	if !empty && !slices.ContainsFunc(f.Bindings, (*kernelfile.Binding).EndsForSizes) {
+	if !empty && !slices.ContainsFunc(f.Bindings, extents.EndsForSizes) {
 		return
 	}
 	outcome.Status = op.StatusUnsupported

@@ -11,8 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad/internal/declaration"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
+	"triad/internal/ownfile/declared"
 	"triad/internal/userfile"
 )
 
@@ -41,14 +43,14 @@ func WriteLines(files []*File) (sentences []string) {
 // writeLines writes the lines of one of several files, some of which may be other functions of the same file.
 func (f *File) writeLines(files []*File) (sentences []string) {
 	for _, b := range f.Bindings {
-		line, ok := b.Declaration()
+		line, ok := ownfile.Declaration(b)
 		if proposed, is := f.proposed[b.Pass]; is {
 			line, ok = proposed, true
 		}
-		at := b.LineSays()
+		at := declared.LineSays(b)
 		var err error
 		switch {
-		case b.SharesLine():
+		case declared.SharesLine(b):
 			continue
 		case at > 0:
 			err = fmt.Errorf("line %d says already how %s is read", at, b.Function.Name)
@@ -71,8 +73,8 @@ func (f *File) writeLines(files []*File) (sentences []string) {
 }
 
 // writeLine puts a line above a function and returns its line number.
-func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*File) (int, error) {
-	request, err := kernelfile.ParseRequest(f.interpretation.Request)
+func (f *File) writeLine(b *binding.Binding, line declaration.Line, files []*File) (int, error) {
+	request, err := ownfile.ParseRequest(f.interpretation.Request)
 	if err != nil {
 		return 0, err
 	}
@@ -126,7 +128,7 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 
 // readsAlike reports whether a text's line makes a function read as it was judged, with no other
 // interpretation proposed.
-func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, text string) bool {
+func (f *File) readsAlike(b *binding.Binding, request binding.Request, text string) bool {
 	content := []byte(text)
 	if f.inline != "" {
 		made := &File{Path: f.Path, interpretation: f.interpretation}
@@ -138,7 +140,7 @@ func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, tex
 	request.Function, request.Pass = b.Function.Name, b.Pass
 	// The line must express everything that the user said about the call.
 	r, o := f.interpretation, f.interpretation.Options
-	r.Options = kernelfile.Options{
+	r.Options = binding.Options{
 		Flags: o.Flags, DTypes: o.DTypes, Contract: o.Contract, Operators: o.Operators,
 	}
 	again, err := r.bind(request, f.Path, content)
@@ -146,7 +148,7 @@ func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, tex
 		return false
 	}
 	_, proposed := f.proposed[b.Pass]
-	return slices.ContainsFunc(again, func(other *kernelfile.Binding) bool {
-		return other.Pass == b.Pass && other.LineSays() > 0 && (proposed || b.SameAs(other))
+	return slices.ContainsFunc(again, func(other *binding.Binding) bool {
+		return other.Pass == b.Pass && declared.LineSays(other) > 0 && (proposed || declared.SameAs(b, other))
 	})
 }

@@ -15,11 +15,18 @@ import (
 	"triad/internal/declaration"
 	"triad/internal/fileversion"
 	"triad/internal/harmless"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/adapters"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/extents"
+	"triad/internal/ownfile/launches"
+	"triad/internal/ownfile/nearby"
 	"triad/internal/ownfile/observed"
+	"triad/internal/ownfile/params"
 	"triad/internal/ownfile/pyfacts"
+	"triad/internal/ownfile/shim"
 	"triad/internal/userfile"
 	"triad/internal/worker"
 )
@@ -44,11 +51,11 @@ type Workers struct {
 // Interpretation selects how a file is understood.
 type Interpretation struct {
 	Request string // FILE[:function][@pass], the words of --add
-	Stem    string // stands for the file in its name, as returned by kernelfile.Stems; "": its own name does
+	Stem    string // stands for the file in its name, as returned by ownfile.Stems; "": its own name does
 	Flags   string // the user's flags for the file, as typed
 	Spec    *op.Spec
 	Passes  []op.Pass
-	Options kernelfile.Options
+	Options binding.Options
 	Workers Workers
 
 	launches string // the file that launches the requested file's kernels, and is read instead
@@ -61,9 +68,9 @@ type File struct {
 	Matched    []string // sentences on what was understood of each function
 	Parameters []string // of the functions that are judged
 	Covers     Coverage
-	Bindings   []*kernelfile.Binding // of the functions that are judged, one for each pass
-	Shares     bool                  // its threads share memory
-	NoBarrier  bool                  // ... and it has no barrier
+	Bindings   []*binding.Binding // of the functions that are judged, one for each pass
+	Shares     bool               // its threads share memory
+	NoBarrier  bool               // ... and it has no barrier
 
 	interpretation Interpretation
 	doubts         map[op.Pass][]backend.Doubt
@@ -87,11 +94,11 @@ type File struct {
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
 // judged.
 func (r Interpretation) Each() []string {
-	var several *kernelfile.SeveralError
+	var several *ownfile.SeveralError
 	if _, err := r.Read(); !errors.As(err, &several) {
 		return []string{r.Request}
 	}
-	request, err := kernelfile.ParseRequest(r.Request)
+	request, err := ownfile.ParseRequest(r.Request)
 	if err != nil {
 		return []string{r.Request}
 	}
@@ -107,9 +114,9 @@ func (r Interpretation) Each() []string {
 }
 
 // Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
-// if the user can correct it, a *kernelfile.SeveralError if several functions can be judged.
+// if the user can correct it, a *ownfile.SeveralError if several functions can be judged.
 func (r Interpretation) Read() (*File, error) {
-	request, err := kernelfile.ParseRequest(r.Request)
+	request, err := ownfile.ParseRequest(r.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +143,12 @@ func (r Interpretation) Read() (*File, error) {
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {
-		flags := slices.Concat(r.Options.Flags, nearHeaders(path, content, r.Options.Flags))
+		flags := slices.Concat(r.Options.Flags, nearby.Headers(path, content, r.Options.Flags))
 		r.Options.Flags = slices.Concat(flags, newerStandard(path, content, flags))
 		f.interpretation = r
 	}
 	bindings, err := f.match(request, content)
-	var several *kernelfile.SeveralError
+	var several *ownfile.SeveralError
 	if errors.As(err, &several) && len(several.Names) <= mostFunctions {
 		return nil, several
 	}
@@ -157,11 +164,11 @@ func (r Interpretation) Read() (*File, error) {
 		f.launches, f.interpreted = false, false
 	}
 	if request.IsPython() {
-		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
+		return f, f.writePython(shim.PythonShim(path, f.Name, bindings))
 	}
 	f.describeFlags(r.Options.Flags, r.Workers.GPU)
 	return f, f.writeCUDA(func(include string) string {
-		return build.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
+		return build.FlagsLine(r.Options.Flags) + shim.CUDAShim(include, f.Name, bindings)
 	})
 }
 
@@ -199,8 +206,9 @@ func withFolderOf(path string, flags []string) []string {
 }
 
 // match matches the functions of a file, or the sequence of launches of its main().
-func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
-	if request.Declares(string(content), f.interpretation.Options.Flags, f.interpretation.Spec.Name) {
+func (f *File) match(request binding.Request, content []byte) ([]*binding.Binding, error) {
+	if ownfile.Declares(request, string(content), f.interpretation.Options.Flags,
+		f.interpretation.Spec.Name) {
 		return f.interpretation.bind(request, f.Path, content)
 	}
 	for _, alone := range []bool{false, true} {
@@ -212,8 +220,8 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 		}
 	}
 	bindings, err := f.interpretation.bind(request, f.Path, content)
-	clear := func(b *kernelfile.Binding) bool { return b.Pass == op.Forward && !b.Guesses() }
-	if err != nil || slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) &&
+	clear := func(b *binding.Binding) bool { return b.Pass == op.Forward && !ownfile.Guesses(b) }
+	if err != nil || slices.ContainsFunc(bindings, ownfile.Guesses) &&
 		!slices.ContainsFunc(bindings, clear) {
 		if joined, ok := f.bindJoined(request, content, true); ok {
 			return joined, nil
@@ -223,25 +231,26 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 }
 
 // take keeps the functions of the requested passes.
-func (f *File) take(bindings []*kernelfile.Binding) {
+func (f *File) take(bindings []*binding.Binding) {
 	for _, b := range bindings {
 		if !slices.Contains(f.interpretation.Passes, b.Pass) {
 			continue
 		}
-		f.Matched = append(f.Matched, b.Describe())
+		f.Matched = append(f.Matched, ownfile.Describe(b))
 		f.Parameters = append(f.Parameters, b.Parameters()...)
 		f.Bindings = append(f.Bindings, b)
 		f.Covers.add(b.Pass, Coverage{
-			DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed(),
-			Distributions: b.Distributions(), LeftOut: b.LeftOut(), Shapes: b.MoreShapes(),
+			DTypes: b.DTypes(), Pins: b.Pins(), Equal: extents.Equal(b), Dims: params.Fixed(b),
+			Distributions: adapters.Distributions(b), LeftOut: adapters.LeftOut(b),
+			Shapes: launches.MoreShapes(b),
 		})
 	}
 }
 
 // open returns the path and the text of the requested file.
-func (r Interpretation) open(request kernelfile.Request) (path string, content []byte, err error) {
+func (r Interpretation) open(request binding.Request) (path string, content []byte, err error) {
 	if r.launches != "" {
-		return r.launches, []byte(textOf(r.launches)), nil
+		return r.launches, []byte(nearby.Text(r.launches)), nil
 	}
 	if path, err = filepath.Abs(request.Path); err != nil {
 		return "", nil, fmt.Errorf("resolve %s: %w", request.Path, err)
@@ -257,19 +266,19 @@ func (r Interpretation) open(request kernelfile.Request) (path string, content [
 }
 
 // usesLibraryAlone reports whether no judged function uses anything else of its file, such as a kernel.
-func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
-	return len(bindings) > 0 && !slices.ContainsFunc(bindings, func(b *kernelfile.Binding) bool {
+func usesLibraryAlone(bindings []*binding.Binding) bool {
+	return len(bindings) > 0 && !slices.ContainsFunc(bindings, func(b *binding.Binding) bool {
 		return !b.UsesNothingOfItsFile()
 	})
 }
 
 // takeInline replaces the file's text by the CUDA that a Python file passes to load_inline, unless a Python
 // function is requested.
-func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
+func (f *File) takeInline(request *binding.Request, content []byte) ([]byte, error) {
 	if !request.IsPython() {
 		return content, nil
 	}
-	code, ok, err := kernelfile.InlineSources(f.interpretation.Workers.Parse(string(content)))
+	code, ok, err := ownfile.InlineSources(f.interpretation.Workers.Parse(string(content)))
 	if err != nil || !ok {
 		return content, err
 	}
@@ -290,20 +299,20 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 
 // bind matches the functions of a file, or if it has none, those of the files that it includes.
 func (r Interpretation) bind(
-	request kernelfile.Request, path string, content []byte,
-) ([]*kernelfile.Binding, error) {
+	request binding.Request, path string, content []byte,
+) ([]*binding.Binding, error) {
 	included := ""
 	for _, header := range fileversion.Included(path, build.HeaderFolders(r.Options.Flags)) {
 		included += "\n" + string(header.Text)
 	}
-	of := func(text string) ([]*kernelfile.Binding, error) {
-		file := request.Read(text, r.Options.Flags)
+	of := func(text string) ([]*binding.Binding, error) {
+		file := ownfile.Read(request, text, r.Options.Flags)
 		file.Includes(text, included)
 		r.observe(file, path, string(content))
-		return kernelfile.Bind(file, request, r.Spec, r.Passes, r.Options)
+		return ownfile.Bind(file, request, r.Spec, r.Passes, r.Options)
 	}
 	bindings, err := of(string(content))
-	var several *kernelfile.SeveralError
+	var several *ownfile.SeveralError
 	if err == nil || errors.As(err, &several) || request.IsPython() {
 		return bindings, err
 	}
@@ -323,7 +332,7 @@ func (r Interpretation) observe(file *cfacts.File, path, text string) {
 		if file.Main {
 			return r.Workers.Observe(path, text, r.Options.Flags)
 		}
-		for _, near := range nearLaunches(path, file.KernelsNotLaunched()) {
+		for _, near := range nearby.Launches(path, file.KernelsNotLaunched()) {
 			if run := r.Workers.Observe(near, "", r.Options.Flags); run != nil {
 				return run
 			}
@@ -372,7 +381,7 @@ func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}
 	for _, a := range f.interpretation.Spec.Attributes {
 		value, pinned := f.Covers.Pins[a.Name]
-		asked := func(b *kernelfile.Binding) bool { return b.Options.Attrs[a.Name] != "" }
+		asked := func(b *binding.Binding) bool { return b.Options.Attrs[a.Name] != "" }
 		if slices.ContainsFunc(f.Bindings, asked) || !pinned || value == "" {
 			continue
 		}
@@ -410,7 +419,7 @@ func (f *File) WasRight(pass op.Pass) {
 
 // With rereads the file in another way. The new one has its own worker; what was found for passes that were
 // tried before is kept.
-func (f *File) With(other kernelfile.Alternative) (*File, error) {
+func (f *File) With(other binding.Alternative) (*File, error) {
 	changed := f.interpretation
 	changed.Options = f.interpretation.Options.With(other)
 	read, err := changed.Read()

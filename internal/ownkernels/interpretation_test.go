@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"triad/internal/catalog"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/worker"
 )
@@ -174,7 +174,7 @@ func TestAssumedAttributes(t *testing.T) {
 		t.Errorf("%v: judged with causal = %s beside %s", err, other.Covers.Pins["causal"],
 			f.Covers.Pins["causal"])
 	}
-	r.Options = kernelfile.Options{Attrs: map[string]string{"causal": "true"}}
+	r.Options = binding.Options{Attrs: map[string]string{"causal": "true"}}
 	if got := read(t, r).Assumed(); len(got) != 0 {
 		t.Errorf("with --attr causal=true assumed %v", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"triad/internal/ownfile/nearby"
 )
 
 const lonelyKernel = "import triton\n\n\n@triton.jit\ndef rows_kernel(x, y, n, BLOCK: tl.constexpr):\n" +
@@ -53,7 +55,7 @@ func TestLauncherOf(t *testing.T) {
 		if c.want != "" {
 			want = filepath.Join(folder, c.want)
 		}
-		if got := launcherOf(path, []byte(c.kernels), parsed); got != want {
+		if got := nearby.Launcher(path, []byte(c.kernels), parsed); got != want {
 			t.Errorf("%s: %q, want %q", c.name, got, want)
 		}
 	}

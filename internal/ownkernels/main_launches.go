@@ -12,21 +12,23 @@ import (
 	"triad/cuda/build"
 	"triad/cuda/rewrite"
 	"triad/internal/backend"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/nearby"
 )
 
 // bindJoined matches the launches of a main() whose kernels work together, if the file has no host function
 // that launches them; with alone it matches the launch of its only kernel.
 func (f *File) bindJoined(
-	request kernelfile.Request, content []byte, alone bool,
-) ([]*kernelfile.Binding, bool) {
+	request binding.Request, content []byte, alone bool,
+) ([]*binding.Binding, bool) {
 	if request.IsPython() || request.Function != "" && request.Function != launchfit.Joined {
 		return nil, false
 	}
-	read := request.Read(string(content), f.interpretation.Options.Flags)
+	read := ownfile.Read(request, string(content), f.interpretation.Options.Flags)
 	if slices.ContainsFunc(read.Functions, func(fn cfacts.Function) bool {
 		return fn.Kind == cfacts.Host && fn.Launches && takesPointer(fn)
 	}) {
@@ -41,7 +43,7 @@ func (f *File) bindJoined(
 	asked := request
 	asked.Function = launchfit.Joined
 	bindings, err := f.interpretation.bind(asked, f.Path, []byte(text))
-	if err != nil || alone && slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+	if err != nil || alone && slices.ContainsFunc(bindings, ownfile.Guesses) {
 		return nil, false
 	}
 	f.joined = true
@@ -103,8 +105,6 @@ func libraryHeader(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]` + name + `[>"]`)
 }
 
-var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
-
 // withoutLibraryOfMain returns a CUDA file without the lines of its main() and without the headers of
 // libraries that nothing else in it uses and that are not in its folder. ok is false if there is no such
 // header. Line numbers are preserved.
@@ -135,7 +135,7 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 // literals. ok is false if it has no main().
 func withoutMain(text []byte) (left, code []byte, ok bool) {
 	code = rewrite.Code(text)
-	head := mainHead.FindIndex(code)
+	head := nearby.MainHead.FindIndex(code)
 	if head == nil || len(code) != len(text) {
 		return nil, nil, false
 	}

@@ -5,8 +5,8 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/catalog"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/binding"
 )
 
 // rowFile returns a file for the first operator that it fits.
@@ -26,8 +26,8 @@ func TestWithKeepsWhatWasFound(t *testing.T) {
 	f := rowFile(t)
 	f.WasRight(op.Forward)
 	f.Doubt(op.Forward, backend.Doubt{Why: "the block was assumed"})
-	other, err := f.With(kernelfile.Alternative{
-		Flags: "--map x=x", Options: kernelfile.Options{Map: map[string]string{"x": "x"}},
+	other, err := f.With(binding.Alternative{
+		Flags: "--map x=x", Options: binding.Options{Map: map[string]string{"x": "x"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"triad/internal/fileversion"
-	"triad/internal/kernelfile"
 	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile"
 	"triad/internal/ownfile/added"
+	"triad/internal/ownfile/declared"
 	"triad/internal/ownkernels"
 	"triad/internal/problem/submissions"
 	"triad/internal/run"
@@ -175,11 +176,11 @@ func (o *OwnFiles) LeftOut() (sentences []string) {
 	for _, f := range o.Files {
 		for _, b := range f.Bindings {
 			for _, note := range b.Notes {
-				if why, is := strings.CutPrefix(note, kernelfile.NoBackward); is {
+				if why, is := strings.CutPrefix(note, ownfile.NoBackward); is {
 					sentences = append(sentences, fmt.Sprintf("The backward of %s was not judged: %s.",
 						f.Name, strings.TrimSuffix(why, ".")))
 				}
-				if others, is := strings.CutPrefix(note, kernelfile.NotTaken); is {
+				if others, is := strings.CutPrefix(note, declared.NotTaken); is {
 					sentences = append(sentences, fmt.Sprintf("In the file of %s these were not taken: %s.",
 						f.Name, others))
 				}

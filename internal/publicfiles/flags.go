@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"triad/internal/declaration"
-	"triad/internal/kernelfile"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyparser"
 )
@@ -20,7 +21,7 @@ const between = " | "
 // splitFlags splits the flags of an entry at blanks outside of double quotes. A line above a function is no
 // flag: lines holds these.
 func splitFlags(flags string) (words, lines []string, err error) {
-	for _, sign := range []string{kernelfile.CUDASign, kernelfile.PythonSign} {
+	for _, sign := range []string{binding.CUDASign, binding.PythonSign} {
 		if strings.HasPrefix(flags, sign+" triad:") {
 			return nil, strings.Split(flags, between), nil
 		}
@@ -73,11 +74,11 @@ func (a asker) withLines(f *public, lines []string) (there asker, remove func(),
 // above returns a text with each line above the function whose parameters it names most; of functions alike,
 // each line goes to the next one.
 func above(path, text string, lines []string) (string, error) {
-	r := kernelfile.Request{Path: path, Parse: pyparser.New(pyparser.OfPATH)}
-	sign := kernelfile.CUDASign
-	file := r.Read(text, nil)
+	r := binding.Request{Path: path, Parse: pyparser.New(pyparser.OfPATH)}
+	sign := binding.CUDASign
+	file := ownfile.Read(r, text, nil)
 	if r.IsPython() {
-		sign, file = kernelfile.PythonSign, kernelfile.ReadPython(text, r.Parse)
+		sign, file = binding.PythonSign, ownfile.ReadPython(text, r.Parse)
 	}
 	type placed struct {
 		line declaration.Line

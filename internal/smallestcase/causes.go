@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"triad/internal/firstlook"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownkernels"
 	"triad/internal/record"
 	"triad/internal/shrink"
@@ -30,7 +30,7 @@ func addCauses(d *record.Diagnosis, f shrink.Finding, file *ownkernels.File) {
 		var outputs []string
 		for _, b := range file.Bindings {
 			for _, arg := range b.Args {
-				if arg.Role == kernelfile.Output && b.Pass == f.Record.Case.Pass {
+				if arg.Role == binding.Output && b.Pass == f.Record.Case.Pass {
 					outputs = append(outputs, arg.Name)
 				}
 			}

@@ -6,11 +6,17 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import tiers
+
+SUITE = tiers.Suite("problems", "pybridge/problems", "pybridge/truth", "pybridge/tests")
+
 
 class ProblemCase(unittest.TestCase):
-    """A test with an empty folder, path, on a machine whose GPU is not used."""
+    """A test with an empty folder, path, on a machine whose GPU is not used. The fast tier asks the first of
+    each class."""
 
     def setUp(self):
+        SUITE.ask(self, type(self).__name__)
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = Path(folder.name)

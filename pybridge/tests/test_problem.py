@@ -23,6 +23,7 @@ import problem_leetgpu  # noqa: E402
 import problem_sizes  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 from problem_seed import seed_torch  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 
 GATED = """
 import torch
@@ -124,7 +125,7 @@ HALF = "ceildiv(features - 1, 2)"
 ROOT = RELU.replace("torch.relu(x)", "torch.log(x + 0.5)")
 
 
-class Described(unittest.TestCase):
+class Described(ProblemCase):
     def describe(self, text: str) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "1_Problem.py"
@@ -263,11 +264,10 @@ class Described(unittest.TestCase):
         self.assertEqual((d["attributes"], list(d["plan"]["constants"])), ([], ["n"]))
 
 
-class Challenge(unittest.TestCase):
+class Challenge(ProblemCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = Path(self.folder.name) / "challenge.py"
+        super().setUp()
+        self.path = self.path / "challenge.py"
 
     def describe(self, text: str) -> dict:
         self.path.write_text(text)
@@ -345,13 +345,8 @@ class Challenge(unittest.TestCase):
                 self.assertIn(why, str(refused.exception))
 
 
-class Called(unittest.TestCase):
+class Called(ProblemCase):
     """An imported problem, and its submissions."""
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = Path(self.folder.name)
 
     def problem(self, text: str) -> problem_kernelbench.Problem:
         (self.path / "problem.py").write_text(text)
@@ -424,7 +419,7 @@ class Called(unittest.TestCase):
             problem_kernelbench.Problem(self.path)
 
 
-class Sizes(unittest.TestCase):
+class Sizes(ProblemCase):
     def test_constants_of_a_file(self):
         tree = ast.parse("a = 3\nb: float = -2.5\nc = a * 2\nd, e = 'x', True\nf = [1]\na = 4\nd = c\n")
         self.assertEqual(problem_kernelbench.names_of(tree), {"a": 4, "b": -2.5, "f_0": 1})

@@ -196,7 +196,7 @@ class Choices(ProblemCase):
         self.assertEqual(self.describe(PATHS)["inputs"][0]["shape"], ["ndim", "ndim"])
 
 
-class Settled(unittest.TestCase):
+class Settled(ProblemCase):
     """How far a choice may be off."""
 
     def settled(self, function, *tensors) -> list:

@@ -25,6 +25,7 @@ import problem_gpumode  # noqa: E402
 import problem_inspect  # noqa: E402
 import problem_tensara  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 
 SCALED = """
 import torch
@@ -165,11 +166,10 @@ benchmarks:
 """
 
 
-class Tensara(unittest.TestCase):
+class Tensara(ProblemCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = Path(self.folder.name) / "def.py"
+        super().setUp()
+        self.path = self.path / "def.py"
 
     def describe(self, text: str) -> dict:
         self.path.write_text(text)
@@ -224,11 +224,7 @@ class Tensara(unittest.TestCase):
         self.assertGreater(d["plan"]["recipes"][0]["high"], 7)
 
 
-class GPUMode(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = Path(self.folder.name)
+class GPUMode(ProblemCase):
 
     def describe(self, reference: str, task: str = TASK) -> dict:
         files = {"task.yml": task, "reference.py": reference, "utils.py": UTILS,
@@ -316,7 +312,7 @@ class GPUMode(unittest.TestCase):
                 self.assertIn(why, str(refused.exception))
 
 
-class Check(unittest.TestCase):
+class Check(ProblemCase):
     """The format's own check of a submission, next to triad's verdict."""
 
     def checked(self, text: str, plan: dict, body: str) -> dict:
@@ -354,7 +350,7 @@ class Check(unittest.TestCase):
         self.assertEqual((found["passes"], found["element"]["inside"]), (False, True))
 
 
-class Inspector(unittest.TestCase):
+class Inspector(ProblemCase):
     """The process that describes problems."""
 
     def test_what_a_problem_does_meets_that_problem_alone(self):

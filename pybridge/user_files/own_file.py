@@ -1,5 +1,5 @@
 """Imports a Python file of the user's own and calls what it defines, for the operator file that triad writes
-beside it (internal/kernelfile/python_shim.go).
+beside it (internal/ownfile/shim/python.go).
 
 The file is imported as part of its package: relative imports work, the roots of its package and of its
 repository and what PYTHONPATH names are searched for what it imports. own_lines.py runs its lines.

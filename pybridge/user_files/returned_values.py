@@ -1,5 +1,5 @@
 """What a function of a user's file returned, as the outputs of an operator: in their order, with their
-shapes and integers (internal/kernelfile/python_returns.go). What is changed is printed, once each."""
+shapes and integers (internal/ownfile/shim/python_returns.go). What is changed is printed, once each."""
 
 from __future__ import annotations
 

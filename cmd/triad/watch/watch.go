@@ -18,9 +18,9 @@ import (
 	"triad/cmd/triad/flags"
 	"triad/internal/console"
 	"triad/internal/fileversion"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile"
 	"triad/internal/ownfile/added"
 	"triad/internal/run"
 	"triad/internal/runsetup"
@@ -188,7 +188,7 @@ func stateOf(f *added.Flags, folder string) string {
 		}
 	}
 	for _, text := range f.Add {
-		r, err := kernelfile.ParseRequest(text)
+		r, err := ownfile.ParseRequest(text)
 		if err != nil {
 			continue
 		}

@@ -10,8 +10,9 @@ import (
 
 	"triad/cuda/build"
 	"triad/internal/confine"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownkernels"
 )
 
@@ -30,8 +31,8 @@ type Flags struct {
 	Root                string            // the folder with the files of another machine
 }
 
-func (f *Flags) Options(o op.Options) (kernelfile.Options, error) {
-	options := kernelfile.Options{
+func (f *Flags) Options(o op.Options) (binding.Options, error) {
+	options := binding.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes, Grid: f.Grid,
 		Block: f.Block, Shared: f.Shared, Contract: f.Contract,
 	}
@@ -111,7 +112,7 @@ func (f *Flags) Confined() bool { return (f.Sandbox || f.Many) && !f.NoSandbox }
 func (f *Flags) Words() []string {
 	var all []string
 	for _, text := range f.Add {
-		if r, err := kernelfile.ParseRequest(text); err == nil {
+		if r, err := ownfile.ParseRequest(text); err == nil {
 			if abs, err := filepath.Abs(r.Path); err == nil {
 				text = strings.TrimPrefix(abs, f.Root) + strings.TrimPrefix(text, r.Path)
 			}
@@ -139,12 +140,12 @@ func (f *Flags) Words() []string {
 func StemsOf(words []string) map[string]string {
 	var files, paths []string
 	for _, word := range words {
-		if r, err := kernelfile.ParseRequest(word); err == nil && !strings.HasPrefix(word, "--") {
+		if r, err := ownfile.ParseRequest(word); err == nil && !strings.HasPrefix(word, "--") {
 			files, paths = append(files, word), append(paths, Absolute(r.Path))
 		}
 	}
 	stems := map[string]string{}
-	for i, stem := range kernelfile.Stems(paths) {
+	for i, stem := range binding.Stems(paths) {
 		stems[files[i]] = stem
 	}
 	return stems
@@ -155,7 +156,7 @@ func WordsOfFile(impl string, added []string) []string {
 	var all []string
 	stems := StemsOf(added)
 	for _, word := range added {
-		r, err := kernelfile.ParseRequest(word)
+		r, err := ownfile.ParseRequest(word)
 		r.Stem = stems[word]
 		switch function, one := strings.CutPrefix(impl, r.Implementation()+":"); {
 		case strings.HasPrefix(word, "--"), err == nil && r.Implementation() == impl:

@@ -12,9 +12,9 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile"
 	"triad/internal/userfile"
 )
 
@@ -69,7 +69,7 @@ func listedFiles(in io.Reader) ([]string, error) {
 // A link counts if it leads to a file below the pattern's own folder.
 func matchedFiles(text string) (files []string, several bool, err error) {
 	pattern, suffix := text, ""
-	if r, err := kernelfile.ParseRequest(text); err == nil {
+	if r, err := ownfile.ParseRequest(text); err == nil {
 		pattern, suffix = r.Path, strings.TrimPrefix(text, r.Path)
 	}
 	info, err := os.Stat(pattern)

@@ -1,5 +1,5 @@
 // Package pyfacts holds the facts that Python's own parser finds in a user's Python file:
-// pybridge/user_files/own_facts.py finds them, internal/ownfile/pyparser runs that, and internal/kernelfile
+// pybridge/user_files/own_facts.py finds them, internal/ownfile/pyparser runs that, and internal/ownfile
 // decides what they mean for an operator.
 package pyfacts
 

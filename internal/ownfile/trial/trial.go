@@ -14,8 +14,10 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/declaration"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/adapters"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownkernels"
 	"triad/internal/record"
 )
@@ -91,7 +93,7 @@ func (t *interpretationTrial) wrong() bool {
 }
 
 // answers makes the calls of the trial; if the first one that is not right raised, all of them.
-func (t *interpretationTrial) answers() kernelfile.Tally {
+func (t *interpretationTrial) answers() ownfile.Tally {
 	tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
 	if tally.Wrong > 0 && tally.Wrong == tally.Raised {
 		tally = t.try(t.file, maps.Clone(t.file.Covers.Dims), false)
@@ -130,7 +132,7 @@ func (s *Trials) settleFile(file **ownkernels.File) error {
 	for n := range (*file).Bindings {
 		t := &interpretationTrial{Trials: s, file: *file, pass: (*file).Bindings[n].Pass}
 		t.whereItDeclines((*file).Bindings[n])
-		settled := kernelfile.Settle((*file).Bindings[n], t)
+		settled := ownfile.Settle((*file).Bindings[n], t)
 		if t.fault != nil {
 			return t.fault
 		}
@@ -151,7 +153,7 @@ func (s *Trials) settleFile(file **ownkernels.File) error {
 }
 
 // doubt notes what a wrong answer of the file may rest on, and adds what shows already to how it was read.
-func (t *interpretationTrial) doubt(s kernelfile.Settled) {
+func (t *interpretationTrial) doubt(s ownfile.Settled) {
 	if s.Doubt != "" && s.Line.Operator == "" {
 		s.Line.Operator = declaration.Open
 	}
@@ -161,7 +163,7 @@ func (t *interpretationTrial) doubt(s kernelfile.Settled) {
 		t.file.Doubt(t.pass, backend.Doubt{Why: s.Doubt, Races: s.Races})
 		return
 	}
-	b := t.file.Bindings[slices.IndexFunc(t.file.Bindings, func(b *kernelfile.Binding) bool {
+	b := t.file.Bindings[slices.IndexFunc(t.file.Bindings, func(b *binding.Binding) bool {
 		return b.Pass == t.pass
 	})]
 	t.file.Doubt(t.pass, backend.Doubt{Why: s.Unshown})
@@ -211,16 +213,16 @@ type interpretationTrial struct {
 }
 
 // Read tries the file as it was read, or with another interpretation.
-func (t *interpretationTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
+func (t *interpretationTrial) Read(other *binding.Alternative) ownfile.Tally {
 	file := t.file
 	if other != nil {
 		if t.until.over() {
 			t.late = true
-			return kernelfile.Tally{}
+			return ownfile.Tally{}
 		}
 		var err error
 		if file, err = t.file.With(*other); err != nil { // it does not fit the signature
-			return kernelfile.Tally{}
+			return ownfile.Tally{}
 		}
 		defer file.Close() // its verdict stands
 	}
@@ -232,7 +234,7 @@ func (t *interpretationTrial) Read(other *kernelfile.Alternative) kernelfile.Tal
 	// Sizes that have a parameter are free here: those of one case say little about an interpretation.
 	enough := other != nil // of another interpretation only whether all cases are right matters
 	tally := t.read(file, enough)
-	if !file.IsPython() || tally != (kernelfile.Tally{}) || !t.declined || t.dtype != "" {
+	if !file.IsPython() || tally != (ownfile.Tally{}) || !t.declined || t.dtype != "" {
 		return tally
 	}
 	for _, dtype := range t.dtypes() { // it may make all its results in another one
@@ -246,7 +248,7 @@ func (t *interpretationTrial) Read(other *kernelfile.Alternative) kernelfile.Tal
 }
 
 // read tries a file at the sizes that it takes, else at the requested ones.
-func (t *interpretationTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally {
+func (t *interpretationTrial) read(file *ownkernels.File, enough bool) ownfile.Tally {
 	tally := t.try(file, maps.Clone(file.Covers.Dims), enough)
 	if tally.Right+tally.Wrong == 0 {
 		tally = t.try(file, t.Asked.Dims, enough)
@@ -268,7 +270,7 @@ func (t *interpretationTrial) dtypes() []string {
 func (t *interpretationTrial) Late() bool { return t.late }
 
 // Flat tries the file with size 1 for the dims that decide the memory order of tensors.
-func (t *interpretationTrial) Flat() kernelfile.Tally {
+func (t *interpretationTrial) Flat() ownfile.Tally {
 	dims := map[string]int64{}
 	for _, name := range t.Spec.Own.Flat {
 		dims[name] = 1
@@ -277,9 +279,9 @@ func (t *interpretationTrial) Flat() kernelfile.Tally {
 }
 
 // Whole tries the file at sizes of whole tiles and blocks.
-func (t *interpretationTrial) Whole() kernelfile.Tally {
+func (t *interpretationTrial) Whole() ownfile.Tally {
 	if t.until.over() {
-		return kernelfile.Tally{}
+		return ownfile.Tally{}
 	}
 	t.every = true // its sizes are chosen
 	defer func() { t.every = false }()
@@ -295,7 +297,7 @@ func (t *interpretationTrial) wholeDims() map[string]int64 {
 	(&ownkernels.Backend{Files: []*ownkernels.File{t.file}}).Narrow(&o)
 	for _, b := range t.file.Bindings {
 		if b.Pass == t.pass {
-			maps.Copy(o.Dims, b.AtDefaults())
+			maps.Copy(o.Dims, adapters.AtDefaults(b))
 		}
 	}
 	return wholeTiles(t.Spec, o)
@@ -304,9 +306,9 @@ func (t *interpretationTrial) wholeDims() map[string]int64 {
 // try judges the quick cases of a file on ordinary numbers, with some sizes fixed. If enough is set, it stops
 // at the first wrong one.
 func (t *interpretationTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
-	tally kernelfile.Tally,
+	tally ownfile.Tally,
 ) {
-	at := slices.IndexFunc(file.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == t.pass })
+	at := slices.IndexFunc(file.Bindings, func(b *binding.Binding) bool { return b.Pass == t.pass })
 	if at < 0 || t.fault != nil {
 		return tally
 	}
@@ -348,8 +350,8 @@ func (t *interpretationTrial) try(file *ownkernels.File, dims map[string]int64, 
 }
 
 // ordinary returns the distributions of ordinary numbers that a function takes.
-func ordinary(b *kernelfile.Binding) []string {
-	if all := b.Distributions(); all != nil {
+func ordinary(b *binding.Binding) []string {
+	if all := adapters.Distributions(b); all != nil {
 		return all[:1]
 	}
 	return []string{"normal"}
@@ -398,8 +400,8 @@ func followsOthers(spec *op.Spec, name string) bool {
 
 // tallyOf counts the results of trials. Where a free size is 1, several interpretations are the same: being
 // right there counts only if no trial has larger sizes.
-func tallyOf(b *kernelfile.Binding, records []record.Record, fixed map[string]int64) kernelfile.Tally {
-	var all, telling kernelfile.Tally
+func tallyOf(b *binding.Binding, records []record.Record, fixed map[string]int64) ownfile.Tally {
+	var all, telling ownfile.Tally
 	for _, r := range records {
 		same := slices.ContainsFunc(r.Case.Dims, func(d op.Dim) bool {
 			_, stays := fixed[d.Name]
@@ -419,7 +421,7 @@ func tallyOf(b *kernelfile.Binding, records []record.Record, fixed map[string]in
 			} else if r.Status == op.StatusRace {
 				all.Raced++
 			}
-			if why := b.NoNumbers(r.Message, raisedOutside(b, r)); why != kernelfile.GaveNumbers {
+			if why := ownfile.WhyNoNumbers(b, r.Message, raisedOutside(b, r)); why != ownfile.GaveNumbers {
 				all.Raised++
 				if all.Words == "" {
 					all.Words, all.Why = inOneLine(r.Message), why
@@ -450,9 +452,9 @@ func inOneLine(message string) string {
 
 // raisedOutside reports whether a Python function raised an exception before it launched a kernel or outside
 // one, which another call might not have raised.
-func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
+func raisedOutside(b *binding.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && advice.OfInterpretation(r.Message) &&
-		(r.Where == nil || !b.Launches(r.Where.Kernel))
+		(r.Where == nil || !ownfile.Launches(b, r.Where.Kernel))
 }
 
 // hostReaches is the emulator's message about a host that reads or writes device memory.

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"strings"
 
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/adapters"
+	"triad/internal/ownfile/binding"
 )
 
 // wholeTiles returns sizes, near those of the smallest case that tells interpretations apart, that are
@@ -53,9 +55,9 @@ func wholeTiles(spec *op.Spec, o op.Options) map[string]int64 {
 // whereItDeclines notes the sizes of whole tiles for a function that accepts them and declines every quick
 // case, as one does that is written for whole tiles or for rows of a power of two. A Python function that
 // raises in every quick case declines them too if it does not raise at whole tiles.
-func (t *interpretationTrial) whereItDeclines(b *kernelfile.Binding) {
+func (t *interpretationTrial) whereItDeclines(b *binding.Binding) {
 	asked := t.Asked
-	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !t.file.IsPython() && !b.MayDecline() {
+	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !t.file.IsPython() && !adapters.MayDecline(b) {
 		return
 	}
 	raises := false
@@ -67,7 +69,7 @@ func (t *interpretationTrial) whereItDeclines(b *kernelfile.Binding) {
 		tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), !raises)
 		t.every = false
 		raises = t.file.IsPython() && tally.Right == 0 && tally.Wrong > 0 && tally.Raised == tally.Wrong
-		declines := tally == (kernelfile.Tally{}) && t.declined && b.MayDecline()
+		declines := tally == (ownfile.Tally{}) && t.declined && adapters.MayDecline(b)
 		if !raises && !declines || t.fault != nil {
 			return
 		}

@@ -14,8 +14,9 @@ import (
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/fileversion"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile"
+	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownkernels"
 	"triad/internal/problem"
@@ -115,18 +116,18 @@ func (r *Reader) Submission(text, stem string) (Written, error) {
 }
 
 // requestOf parses a word of --add that names a submission.
-func requestOf(text string, plan *problem.Plan) (kernelfile.Request, error) {
+func requestOf(text string, plan *problem.Plan) (binding.Request, error) {
 	if plan.Packs(text) {
-		return kernelfile.Request{Path: text}, nil
+		return binding.Request{Path: text}, nil
 	}
-	return kernelfile.ParseRequest(text)
+	return ownfile.ParseRequest(text)
 }
 
 // Function reads a word of --add that names a file with the function of the format. The problem says what
 // each parameter is, in their order, so that nothing of it is guessed.
 func (r *Reader) Function(text, stem string, o op.Options) (*ownkernels.File, error) {
 	plan, spec := r.Plan, r.Spec
-	asked, err := kernelfile.ParseRequest(text)
+	asked, err := ownfile.ParseRequest(text)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (r *Reader) Function(text, stem string, o op.Options) (*ownkernels.File, er
 	read := cfacts.ReadCUDA
 	if asked.IsPython() {
 		read = func(text string, _ ...string) *cfacts.File {
-			return kernelfile.ReadPython(text, r.Workers.Parse)
+			return ownfile.ReadPython(text, r.Workers.Parse)
 		}
 	}
 	functions := slices.DeleteFunc(read(string(content)).Functions,
@@ -151,7 +152,7 @@ func (r *Reader) Function(text, stem string, o op.Options) (*ownkernels.File, er
 		return nil, op.Usagef("--add %s: it has %d functions called %s, and a submission to %s has one", text,
 			len(functions), entry, spec.Name)
 	}
-	options := kernelfile.Options{
+	options := binding.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
 		Operators: OperatorsWith(spec.Name),
 	}
@@ -165,7 +166,7 @@ func (r *Reader) Function(text, stem string, o op.Options) (*ownkernels.File, er
 	}
 	interpretation := ownkernels.Interpretation{
 		Request: asked.Path + ":" + entry, Spec: spec,
-		Stem:   cmp.Or(stem, kernelfile.Stems([]string{asked.Path})[0]),
+		Stem:   cmp.Or(stem, binding.Stems([]string{asked.Path})[0]),
 		Passes: []op.Pass{op.Forward}, Options: options, Workers: r.Workers,
 	}
 	return interpretation.Read()
