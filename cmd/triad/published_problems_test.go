@@ -131,8 +131,8 @@ def get_inputs():
     return [torch.randn(rows, cols)]
 `
 
-// TestThreeCommandsToAVerdict: those that docs/problems.md begins with lead from an empty folder to a verdict,
-// from a repository in the place of KernelBench's.
+// TestThreeCommandsToAVerdict: those that docs/problems.md begins with lead from an empty folder to a
+// verdict, from a repository in the place of KernelBench's.
 func TestThreeCommandsToAVerdict(t *testing.T) {
 	python := testPython(t)
 	need.Tool(t, "bwrap")

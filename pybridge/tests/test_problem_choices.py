@@ -158,7 +158,8 @@ class Choices(ProblemCase):
     def test_the_place_of_the_largest_next_to_it(self):
         (self.path / "problem.py").write_text(LARGEST)
         d = problem_describe_kernelbench.describe(str(self.path / "problem.py"))
-        self.assertEqual([(t["dtype"], t["shape"]) for t in d["outputs"]], [("", ["rows"]), ("int64", ["rows"])])
+        self.assertEqual([(t["dtype"], t["shape"]) for t in d["outputs"]],
+                         [("", ["rows"]), ("int64", ["rows"])])
         self.assertEqual((d["plan"]["differentiable"], "integers" in d["no_gradient"]), ([], True))
         self.assertIn("outlier", d["distributions"])
         self.assertNotIn("constant", d["distributions"])  # any place is that of the largest
