@@ -211,8 +211,8 @@ func TestPageOfAFolder(t *testing.T) {
 	}
 }
 
-// What is said of a saved file is found in that file: the launch that was wrong before is not named again. The
-// session of a look holds the versions of what judged the files, as one of triad compare does.
+// What is said of a saved file is found in that file: the launch that was wrong before is not named again.
+// The session of a look holds the versions of what judged the files, as one of triad compare does.
 func TestSavedFileIsWatchedAnew(t *testing.T) {
 	folder := t.TempDir()
 	path, db := filepath.Join(folder, "relu.cu"), filepath.Join(folder, "r.db")
@@ -260,8 +260,9 @@ extern "C" void relu(const float *x, float *y, int n) { relu_kernel<<<`+blocks+`
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it ends with the verdict
-	text, _ := runTriad(t, "results", "query", "--db", db, "SELECT count(*) AS n FROM session JOIN toolchain "+
-		"USING (toolchain_id) WHERE versions_json LIKE '%\"emulator\":%' AND versions_json LIKE '%relu.cu%'")
+	text, _ := runTriad(t, "results", "query", "--db", db, "SELECT count(*) AS n FROM session JOIN "+
+		"toolchain USING (toolchain_id) WHERE versions_json LIKE '%\"emulator\":%' "+
+		"AND versions_json LIKE '%relu.cu%'")
 	if strings.TrimSpace(text) != "n\n2" {
 		t.Errorf("sessions with versions: %q, want 2", text)
 	}

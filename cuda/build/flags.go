@@ -22,7 +22,8 @@ func FlagsLine(flags []string) string {
 	return flagsLine + JoinFlags(flags) + "\n"
 }
 
-// JoinFlags writes flags as one line and quotes those with a space or an apostrophe, which a folder's name may have.
+// JoinFlags writes flags as one line and quotes those with a space or an apostrophe, which a folder's name
+// may have.
 func JoinFlags(flags []string) string {
 	words := make([]string, len(flags))
 	for i, f := range flags {

@@ -27,7 +27,8 @@ func TestCheckFlags(t *testing.T) {
 	}
 }
 
-// A flag with a space or an apostrophe is parsed as it was written, in the line of a file and on a command line.
+// A flag with a space or an apostrophe is parsed as it was written, in the line of a file and on a command
+// line.
 func TestFlagsWithSpaces(t *testing.T) {
 	flags := []string{"-DA=1", "-I/home/me/my kernels (2)/é", "-I/home/o'brien", "-w"}
 	line := JoinFlags(flags)

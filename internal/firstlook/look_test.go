@@ -342,7 +342,8 @@ func TestLineOnATerminal(t *testing.T) {
 	whole := head + "line 14: a GPU refuses a grid" + strings.Repeat(" ", textWidth-29) + "  3.5 s"
 	for columns, want := range map[int]string{
 		0: whole, 200: whole, 66: head + "line 14: a GPU refuses a grid  3.5 s",
-		65: head + "line 14: a GPU refuses a grid\n     3.5 s", 46: head + "line 14: a GPU\n    refuses a grid  3.5 s",
+		65: head + "line 14: a GPU refuses a grid\n     3.5 s",
+		46: head + "line 14: a GPU\n    refuses a grid  3.5 s",
 		30: head + "\n    line 14: a GPU refuses a\n    grid  3.5 s",
 	} {
 		if got := l.Format(7, columns, plain); got != want {

@@ -17,9 +17,9 @@ var (
 	elementOf = regexp.MustCompile(`&\s*\w+\s*\[[^\]]*\]|\w+\s*\[[^\]]*\]`)
 )
 
-// pointersTo returns the names with which a CUDA text reaches the memory of some pointers: their own, pointers
-// that are made of them, and the parameters to which calls and launches pass them. Names count in the whole
-// text.
+// pointersTo returns the names with which a CUDA text reaches the memory of some pointers: their own,
+// pointers that are made of them, and the parameters to which calls and launches pass them. Names count in
+// the whole text.
 func pointersTo(text string, names []string) []string {
 	text = cComments.ReplaceAllString(text, "")
 	all := slices.Clone(names)

@@ -7,9 +7,10 @@ import (
 )
 
 // WrittenAt returns the line that writes a result, where nothing else says which line is wrong: in CUDA the
-// first one that stores to one of the outputs, by its own name or by another; in Python the last tl.store, else
-// the return of forward, and of a gradient that of backward. With the name of a function of a Python file, only
-// what that function uses counts, and its last return where it uses no kernel. It is 0 if there is none.
+// first one that stores to one of the outputs, by its own name or by another; in Python the last tl.store,
+// else the return of forward, and of a gradient that of backward. With the name of a function of a Python
+// file, only what that function uses counts, and its last return where it uses no kernel. It is 0 if there is
+// none.
 func WrittenAt(text string, python, gradient bool, function string, outputs []string) int {
 	lines := strings.Split(text, "\n")
 	if !python {
@@ -30,7 +31,8 @@ func WrittenAt(text string, python, gradient bool, function string, outputs []st
 			last = i + 1
 		case !gradient && stores.MatchString(line):
 			last = i + 1
-		case !gradient && (own(i) && method != "backward" || method == "forward") && returns.MatchString(line):
+		case gradient || method == "backward" || !returns.MatchString(line):
+		case own(i) || method == "forward":
 			returned = i + 1
 		}
 	}

@@ -50,7 +50,8 @@ func TestHome(t *testing.T) {
 	for _, want := range []string{
 		"1 of 4 implementations of 2 operators is wrong: newest/mine/a.cu.", "a.cu FAIL 2</a>",
 		"today 12:30",
-		"2026-02-26", "liger/kernel unsupported", "triad compare &#39;&lt;b&gt;&#39;", `class="bad">wrong, exit 1<`,
+		"2026-02-26", "liger/kernel unsupported", "triad compare &#39;&lt;b&gt;&#39;",
+		`class="bad">wrong, exit 1<`,
 		`class="good">right<`, `class="neutral">running<`, `<a href="/" aria-current="page">Home</a>`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(text, ` whole" data-name="verdict"`, `"`), want) {
