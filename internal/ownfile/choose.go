@@ -197,8 +197,8 @@ func fitting(f *cfacts.File, r binding.Request, pass op.Pass,
 	beside func(name string) bool,
 ) (list []cfacts.Function) {
 	for _, fn := range f.Functions {
-		if declared.SaysOther(r, fn) {
-			continue
+		if _, there := declared.Line(&fn, r.Operator, pass); len(fn.Declared) > 0 && !there {
+			continue // its lines say another operator, or the other pass
 		}
 		fits := r.Pass == pass || match.IsBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
 		if r.Function != "" && declared.Names(r, fn) && fits ||
