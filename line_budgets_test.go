@@ -33,9 +33,9 @@ const mostVariantLines = 60
 // fp8_gemm did by two: the variants for Hopper are not counted separately there.
 const overBudget = "testdata/over_budget.txt"
 
-// mostUserFileLines is the maximum lines of the code that reads users' files, imports aside. It shrinks: a new
-// form replaces one that decides nothing.
-const mostUserFileLines = 20_558
+// mostUserFileLines is the maximum lines of code that read users' files, without comments, blank lines and
+// imports. It shrinks: a new form replaces one that decides nothing.
+const mostUserFileLines = 17_155
 
 // mostPackageLines is the maximum lines of each package of it.
 const mostPackageLines = 2_000
@@ -80,7 +80,7 @@ func TestUserFileLines(t *testing.T) {
 			if !strings.HasSuffix(file, "_test.go") {
 				text := read(t, file)
 				packages[path.Dir(file)] += strings.Count(text, "\n")
-				lines += strings.Count(importBlock.ReplaceAllString(text, ""), "\n")
+				lines += codeLines(importBlock.ReplaceAllString(text, ""))
 			}
 		}
 	}

@@ -36,11 +36,12 @@ type Library struct {
 
 // Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so it is off; unique
 // symbols would merge the statics of two libraries. Kernels read eight halves as a float4, as nvcc permits.
+// A local variable that nobody sets holds a pattern: else it is often 0, and a sum that begins nowhere right.
 var (
 	commonFlags = []string{"-std=c++17", "-g1", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"}
 	kernelFlags = []string{
 		"-O2", "-fno-strict-aliasing", "-Icuda/emulator", "-include", "cuda_runtime.h", "-Icuda",
-		"-Icuda/include", "-Wno-unknown-pragmas",
+		"-Icuda/include", "-Wno-unknown-pragmas", "-ftrivial-auto-var-init=pattern",
 	}
 	// alignedFlags make the compiler check at every access that the address is a multiple of the type's
 	// alignment. Misaligned accesses go to the emulator (cuda/emulator/findings.cc); the compiler's library

@@ -130,6 +130,12 @@ func (c Cases) lackOf(q Question) lack {
 		}
 	case Multiple:
 		return lack{"never a multiple of 32 that is no power of two:", q.Value}
+	case Threads:
+		return lack{"never above 1,024:", fmt.Sprintf("%s (%s)", q.Value, thousands(c.most(q.Value)))}
+	case Ragged:
+		return lack{
+			"never ragged next to a multiple of 32:", fmt.Sprintf("%s next to %s", q.Value, q.Beside),
+		}
 	}
 	return lack{"no sizes for:", q.String()}
 }

@@ -28,7 +28,14 @@ func (q Question) Shows(spec *op.Spec, c op.Case, in []tensor.Tensor) bool {
 		return n > wraps
 	case Multiple:
 		size, _ := spec.Size(c.Dims, q.Value)
-		return n > 0 && size%32 == 0 && bits.OnesCount64(uint64(size)) > 1
+		return n > 0 && size%tileSide == 0 && bits.OnesCount64(uint64(size)) > 1
+	case Threads:
+		size, _ := spec.Size(c.Dims, q.Value)
+		return n > 0 && size > mostThreads
+	case Ragged:
+		size, _ := spec.Size(c.Dims, q.Value)
+		beside, _ := spec.Size(c.Dims, q.Beside)
+		return n > 0 && size%tileSide != 0 && beside > 0 && beside%tileSide == 0
 	case Sum16:
 		terms, _ := spec.Size(c.Dims, q.Value)
 		return n > 0 && terms >= sumTerms

@@ -26,6 +26,8 @@ const (
 	Above16               // elements of an output behind the first 65,536
 	Index16               // a size whose indices are kept in 16 bits
 	Multiple              // the last element of an output where the size Value is 32*n, and no power of two
+	Threads               // the last element of an output where the size Value is more than a block's threads
+	Ragged                // the last element of an output where the size Beside is 32*n, and Value is not
 	HalfAway              // an output that is rounded half away from zero
 	Sum16                 // an output whose sum over the size Value is kept in 16 bits
 	Previous              // the outputs of the first call with these sizes
@@ -53,6 +55,12 @@ const (
 // wraps is the number of indices that 16 bits hold.
 const wraps = 1 << 16
 
+// mostThreads is the largest number of threads of a block.
+const mostThreads = 1024
+
+// tileSide divides the sides of tiles in most kernels.
+const tileSide = 32
+
 // powers is the number of periods that are asked about, up to one element in 32,768.
 const powers = 15
 
@@ -60,6 +68,7 @@ const powers = 15
 type Question struct {
 	Kind           Kind
 	Subject, Value string
+	Beside         string // the second size of Ragged
 	Power          int
 	// the subject is an optional output: an implementation without it cannot make the mistake
 	OfOptional bool
@@ -86,6 +95,11 @@ func (q Question) String() string {
 		return fmt.Sprintf("%s is counted in 16 bits", q.Subject)
 	case Multiple:
 		return fmt.Sprintf("%s is wrong where %s is a multiple of 32 and no power of two", q.Subject, q.Value)
+	case Threads:
+		return fmt.Sprintf("%s is wrong where %s is above 1,024", q.Subject, q.Value)
+	case Ragged:
+		return fmt.Sprintf("%s is wrong where %s is a multiple of 32 and %s is none", q.Subject, q.Beside,
+			q.Value)
 	case HalfAway:
 		return q.Subject + " is rounded half away from zero"
 	case Sum16:
@@ -149,9 +163,36 @@ func (c Cases) Questions() ([]Question, error) {
 		if isRow(inputs, d.Name) {
 			all = append(all, Question{Kind: Multiple, Subject: outputs[0].Name, Value: d.Name})
 		}
+		if c.allows(d.Name, mostThreads+1) {
+			all = append(all, Question{Kind: Threads, Subject: outputs[0].Name, Value: d.Name})
+		}
+	}
+	for _, sides := range c.matrices(slices.Concat(inputs, outputs)) {
+		all = append(all, Question{
+			Kind: Ragged, Subject: outputs[0].Name, Value: sides[0], Beside: sides[1],
+		})
 	}
 	all = append(all, Question{Kind: Previous})
 	return all, nil
+}
+
+// matrices returns the sizes that are the last two of a tensor, in both orders, each pair once.
+func (c Cases) matrices(tensors []op.TensorType) (all [][2]string) {
+	isDim := func(size string) bool {
+		return slices.ContainsFunc(c.Spec.Dims, func(d op.DimSpec) bool { return d.Name == size })
+	}
+	for _, t := range tensors {
+		n := len(t.Sizes)
+		if n < 2 || !isDim(t.Sizes[n-1]) || !isDim(t.Sizes[n-2]) {
+			continue
+		}
+		for _, sides := range [][2]string{{t.Sizes[n-2], t.Sizes[n-1]}, {t.Sizes[n-1], t.Sizes[n-2]}} {
+			if sides[0] != sides[1] && !slices.Contains(all, sides) {
+				all = append(all, sides)
+			}
+		}
+	}
+	return all
 }
 
 // allows reports whether the spec takes a value of a size in some case.

@@ -83,6 +83,20 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	return out
 }
 
+// negateNaNs sets the sign of every second element of a tensor's memory where that is NaN. On x86 0/0 has the
+// sign: a kernel that orders numbers by their bits must not take it for the smallest.
+func negateNaNs(data []byte, d op.DType) {
+	size := d.Size()
+	flat := tensor.Tensor{
+		DType: d, Shape: []int64{int64(len(data)) / size}, Stride: []int64{1}, Data: data,
+	}
+	for i, v := range flat.Float64s() {
+		if math.IsNaN(v) && i%2 == 1 {
+			data[int64(i+1)*size-1] |= 0x80
+		}
+	}
+}
+
 // storedLimit returns half of the largest number of the case's first dtype.
 func (m *maker) storedLimit() float64 {
 	first, _, _ := strings.Cut(m.c.DType, "_")

@@ -289,7 +289,11 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	if !m.c.DeclaresInfinity() { // rounding up must not make an undeclared infinity
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
-	return layOut(t, x, m.layout(t)), nil
+	made := layOut(t, x, m.layout(t))
+	if m.c.Distribution == "non_finite" && t.DType.IsFloat() {
+		negateNaNs(made.Data, t.DType)
+	}
+	return made, nil
 }
 
 // givenAs returns the tensor that was given for an input, which must be of its type.

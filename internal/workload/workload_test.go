@@ -272,7 +272,8 @@ func TestNonFiniteRows(t *testing.T) {
 	s := catalog.All()[at].Spec
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "non_finite"},
 		map[string]int64{"rows": 30, "cols": 64}, nil)
-	x, kinds, seen := inputs(t, s, c, defaultSeed)["x"].Float64s(), map[string]int{}, map[float64]bool{}
+	made := inputs(t, s, c, defaultSeed)["x"]
+	x, kinds, seen, signs := made.Float64s(), map[string]int{}, map[float64]bool{}, map[byte]int{}
 	for r := range 30 {
 		numbers, nans := 0, 0
 		for _, v := range x[r*64 : (r+1)*64] {
@@ -292,6 +293,14 @@ func TestNonFiniteRows(t *testing.T) {
 		case numbers > 16 && numbers < 48 && nans > 2:
 			kinds["many"]++
 		}
+	}
+	for i, v := range x {
+		if math.IsNaN(v) {
+			signs[made.Data[2*i+1]>>7]++
+		}
+	}
+	if signs[0] < 300 || signs[1] < 300 {
+		t.Errorf("%d NaN without and %d with a sign: want hundreds of both", signs[0], signs[1])
 	}
 	if kinds["NaN"] != 10 || kinds["one"] != 10 || kinds["many"] != 10 || len(seen) != 2 {
 		t.Errorf("kinds of rows %v, infinities %v: want ten of each kind and both infinities", kinds, seen)

@@ -139,7 +139,7 @@ func (d *derived) spoilt(q casegaps.Question, i int) []float64 {
 	switch q.Kind {
 	case casegaps.First:
 		y[0] = off(target, y[0])
-	case casegaps.Last, casegaps.Multiple:
+	case casegaps.Last, casegaps.Multiple, casegaps.Threads, casegaps.Ragged:
 		y[len(y)-1] = off(target, y[len(y)-1])
 	case casegaps.Period:
 		for at := 1<<q.Power - 1; at < len(y); at += 1 << q.Power {
