@@ -33,16 +33,11 @@ var rules = []rule{
 		reason: "op is everybody's vocabulary and knows nobody",
 	},
 	{
-		packages: []string{
+		packages: slices.Concat([]string{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
-			"internal/ownfile", "internal/ownfile/adapters", "internal/ownfile/binding",
-			"internal/ownfile/declared", "internal/ownfile/extents", "internal/ownfile/launches",
-			"internal/ownfile/params", "internal/ownfile/shim",
-			"internal/shrink", "internal/advice", "internal/cudaerror",
-			"internal/casegaps", "internal/ownfile/pyfacts", "internal/ownfile/observed",
-			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
-			"internal/ownfile/layout", "internal/ownfile/match",
-		},
+			"internal/shrink", "internal/advice", "internal/cudaerror", "internal/casegaps",
+			"internal/ownfile/pyfacts", "internal/ownfile/observed",
+		}, factsOfFiles, stepsOfFiles),
 		never: []string{
 			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
 			"golang.org/x/sys/unix", "C",
@@ -54,14 +49,8 @@ var rules = []rule{
 		reason: "statistics know numbers, not what they are numbers of",
 	},
 	{
-		packages: []string{
-			"internal/judge", "internal/workload", "internal/tensor",
-			"internal/ownfile", "internal/ownfile/adapters", "internal/ownfile/binding",
-			"internal/ownfile/declared", "internal/ownfile/extents", "internal/ownfile/launches",
-			"internal/ownfile/params", "internal/ownfile/shim",
-			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
-			"internal/ownfile/layout", "internal/ownfile/match",
-		},
+		packages: slices.Concat([]string{"internal/judge", "internal/workload", "internal/tensor"},
+			factsOfFiles, stepsOfFiles),
 		never:  []string{"time", "math/rand", "math/rand/v2"},
 		reason: "no clock and no chance: the same case gives the same bits and the same verdict",
 	},
@@ -109,84 +98,6 @@ var rules = []rule{
 		packages: []string{"internal/fileversion"},
 		never:    []string{"triad/internal/backend", "triad/internal/op", "triad/internal/run"},
 		reason:   "it knows files, not what they hold",
-	},
-	{
-		packages: []string{
-			"internal/ownfile", "internal/ownfile/adapters", "internal/ownfile/binding",
-			"internal/ownfile/declared", "internal/ownfile/extents", "internal/ownfile/launches",
-			"internal/ownfile/params", "internal/ownfile/shim",
-		},
-		never: []string{
-			"triad/cuda/...", "triad/pybridge", "triad/internal/backend", "triad/internal/worker",
-			"triad/internal/catalog",
-			"triad/internal/judge",
-		},
-		reason: "a file is read and matched to the spec that is given: text goes in, text comes out",
-	},
-	{
-		packages: []string{"internal/ownfile/binding", "internal/ownfile/extents", "internal/ownfile/launches"},
-		never: []string{
-			"triad/internal/ownfile/adapters", "triad/internal/ownfile/params", "triad/internal/ownfile/shim",
-			"triad/internal/ownfile/declared", "triad/internal/ownfile",
-		},
-		reason: "a step of reading a file knows the steps before it",
-	},
-	{
-		packages: []string{"internal/ownfile/adapters", "internal/ownfile/params", "internal/ownfile/shim"},
-		never:    []string{"triad/internal/ownfile/declared", "triad/internal/ownfile"},
-		reason:   "a step of reading a file knows the steps before it",
-	},
-	{
-		packages: []string{"internal/ownfile/pyfacts", "internal/ownfile/observed"},
-		never:    []string{"triad/..."},
-		reason:   "facts are plain data, which every reader of a file may have",
-	},
-	{
-		packages: []string{"internal/ownfile/cfacts"},
-		never: []string{
-			"triad/cuda/...", "triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/worker",
-			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
-		},
-		reason: "facts are what the text says; what they mean for an operator is decided elsewhere",
-	},
-	{
-		packages: []string{"internal/ownfile/cfacts", "internal/ownfile/layout"},
-		never:    []string{"triad/internal/ownfile/match", "triad/internal/ownfile/launchfit"},
-		reason:   "they know no names of operators",
-	},
-	{
-		packages: []string{
-			"internal/ownfile/indexing", "internal/ownfile/launchfit", "internal/ownfile/match",
-		},
-		never: []string{
-			"triad/cuda/...", "triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/worker",
-			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
-		},
-		reason: "they work on facts: text goes in, and the binding is made elsewhere",
-	},
-	{
-		packages: []string{"internal/ownfile/pyparser"},
-		never: []string{
-			"triad/cuda/...", "triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/worker",
-			"triad/internal/judge",
-		},
-		reason: "a file is parsed; what its facts mean for an operator is decided elsewhere",
-	},
-	{
-		packages: []string{"internal/ownfile/trial"},
-		never: []string{
-			"triad/internal/run", "triad/internal/session", "triad/results", "triad/pybridge",
-			"triad/internal/judge", "triad/internal/truth/...",
-		},
-		reason: "a trial gets verdicts through a port, and starts no run by itself",
-	},
-	{
-		packages: []string{"internal/ownfile/observe"},
-		never: []string{
-			"triad/pybridge/...", "triad/internal/ownfile/binding", "triad/internal/judge",
-			"triad/internal/truth/...",
-		},
-		reason: "a program runs; what it shows of an operator is decided elsewhere",
 	},
 	{
 		packages: []string{"internal/ownkernels"},
@@ -441,7 +352,7 @@ func broken(all map[string][]string, r rule) []string {
 // The import rules hold, each with its reason.
 func TestImports(t *testing.T) {
 	all := imports(t)
-	for _, r := range rules {
+	for _, r := range slices.Concat(rules, rulesOfFiles) {
 		for _, name := range r.packages {
 			if name != "*" &&
 				!slices.ContainsFunc(slices.Collect(maps.Keys(all)),

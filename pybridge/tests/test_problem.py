@@ -21,9 +21,9 @@ import problem_describe_leetgpu  # noqa: E402
 import problem_kernelbench  # noqa: E402
 import problem_leetgpu  # noqa: E402
 import problem_sizes  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 from problem_seed import seed_torch  # noqa: E402
-from problem_case import ProblemCase  # noqa: E402
 
 GATED = """
 import torch

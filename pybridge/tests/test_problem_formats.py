@@ -24,8 +24,8 @@ import problem_describe_tensara  # noqa: E402
 import problem_gpumode  # noqa: E402
 import problem_inspect  # noqa: E402
 import problem_tensara  # noqa: E402
-from problem_inspect import Refused  # noqa: E402
 from problem_case import ProblemCase  # noqa: E402
+from problem_inspect import Refused  # noqa: E402
 
 SCALED = """
 import torch

@@ -1,5 +1,5 @@
-// Package nearby finds files next to a user's file that say how it is called or compiled: those that launch its
-// kernels, and the folders of its headers.
+// Package nearby finds files next to a user's file that say how it is called or compiled: those that launch
+// its kernels, and the folders of its headers.
 package nearby
 
 import (
