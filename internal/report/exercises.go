@@ -58,10 +58,11 @@ func Exercise(w io.Writer, e exercise.Exercise, file string) error {
 
 %s
 %s
-Judge it, and again at each save:
+Judge it, and again at each save; Ctrl-C ends that:
+  triad %s
+Every case, as a table:
   triad compare %s%s --impl mine --add %s
-  triad watch %s%s --add %s
-The exercise is done when compare ends with exit code 0. Keep the file's name: triad learn goes by it.
+The exercise is done when it is right. Keep the file's name: triad learn goes by it.
 A solution: triad learn %s --solution
-`, file, e.Name, e.Idea, e.Watch, task, e.Op, pass, quoted, e.Op, pass, quoted, e.Name))
+`, file, e.Name, e.Idea, e.Watch, task, quoted, e.Op, pass, quoted, e.Name))
 }
