@@ -30,9 +30,8 @@ func Alternatives(b *binding.Binding) []binding.Alternative {
 	}
 	all = slices.Concat(all, reordered(b, binding.Argument.IsTensor),
 		reordered(b, func(a binding.Argument) bool { return a.Role == binding.Size }), withSingles(b),
-		inOtherOrders(extents.Exchangeable(b)),
-		adapters.OtherAdapters(b), otherSizes(b), binding.EachOf(extents.PerhapsWithout(b), withoutSizes),
-		perhapsOutputs(b))
+		inOtherOrders(extents.Exchangeable(b)), adapters.OtherAdapters(b), otherSizes(b),
+		binding.EachOf(extents.PerhapsWithout(b), withoutSizes), perhapsOutputs(b))
 	if mayBeFlat(b) {
 		all = append(all,
 			binding.Alternative{Flags: "tensors of one dimension", Options: binding.Options{Flat: true}})

@@ -202,9 +202,8 @@ func fitting(f *cfacts.File, r binding.Request, pass op.Pass,
 		}
 		fits := r.Pass == pass || match.IsBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
 		if r.Function != "" && declared.Names(r, fn) && fits ||
-			r.Function == "" && fits && !beside(fn.Name) &&
-				!fn.Launcher && !match.GivesGrid(fn) && !match.WantsWords(&fn) &&
-				(fn.Parsed().StandsFor == "" || bearsName(r, fn)) &&
+			r.Function == "" && fits && !beside(fn.Name) && !fn.Launcher && !match.GivesGrid(fn) &&
+				!match.WantsWords(&fn) && (fn.Parsed().StandsFor == "" || bearsName(r, fn)) &&
 				slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}

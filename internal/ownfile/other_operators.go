@@ -45,15 +45,11 @@ func perhapsOther(b *binding.Binding, first Tally) []binding.Assumption {
 	case len(b.TensorParameters()) == 0, said, always && first.Why == WroteInput:
 		return nil
 	case shaped:
-		return []binding.Assumption{{What: "it computes " + b.Spec.Name +
-			": it gives another shape in each of " +
-			"these calls" + inBrackets(first.Words), Open: []string{b.Spec.Name}}}
+		return computesIt(b, ": it gives another shape in each of these calls"+inBrackets(first.Words))
 	case word != "":
-		return namedOtherwise(b, word)
+		return computesIt(b, ", though its name has "+word)
 	case launchesOther(b) != "":
-		return []binding.Assumption{{What: "it computes " + b.Spec.Name +
-			", though what it launches is called " +
-			launchesOther(b), Open: []string{b.Spec.Name}}}
+		return computesIt(b, ", though what it launches is called "+launchesOther(b))
 	}
 	return nil
 }
@@ -66,14 +62,13 @@ func perhapsAlike(b *binding.Binding) []binding.Assumption {
 	if word == "" || len(b.TensorParameters()) == 0 || slices.ContainsFunc(b.Args, b.Stated) {
 		return nil
 	}
-	return namedOtherwise(b, word)
+	return computesIt(b, ", though its name has "+word)
 }
 
-// namedOtherwise returns the assumption that a function with a word of another operator in its name is this
-// one.
-func namedOtherwise(b *binding.Binding, word string) []binding.Assumption {
+// computesIt returns the assumption that a function is the operator, and what speaks against it.
+func computesIt(b *binding.Binding, against string) []binding.Assumption {
 	return []binding.Assumption{{
-		What: "it computes " + b.Spec.Name + ", though its name has " + word, Open: []string{b.Spec.Name},
+		What: "it computes " + b.Spec.Name + against, Open: []string{b.Spec.Name},
 	}}
 }
 
@@ -104,10 +99,7 @@ func launchesOther(b *binding.Binding) string {
 		kernel = callee.Name
 	}
 	name, own := "_"+match.Snake(kernel)+"_", ownWords(b)
-	if strings.Contains(lettersOf(name), lettersOf(b.Spec.Name)) {
-		return ""
-	}
-	if !namedAfterAny(name, own) {
+	if strings.Contains(lettersOf(name), lettersOf(b.Spec.Name)) || !namedAfterAny(name, own) {
 		return ""
 	}
 	return kernel
