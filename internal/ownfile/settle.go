@@ -2,7 +2,6 @@ package ownfile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +43,7 @@ func WhyNoNumbers(b *binding.Binding, message string, raised bool) NoNumbers {
 	switch {
 	case raised:
 		return RaisedSomething
-	case b.Function.Kind == cfacts.Python && otherShape.MatchString(message):
+	case b.Function.Kind == cfacts.Python && isOfAnotherShape(message):
 		return GaveOtherShape
 	case ReturnsTensors(b) && strings.Contains(message, changedInputs):
 		return WroteInput
@@ -55,8 +54,12 @@ func WhyNoNumbers(b *binding.Binding, message string, raised bool) NoNumbers {
 // changedInputs is in the message about a function that writes its inputs.
 const changedInputs = " changed its inputs: "
 
-// otherShape matches the message about an output whose sizes differ from the operator's.
-var otherShape = regexp.MustCompile(`^\w+ (?:came back with shape |is an? \w+, want a torch\.Tensor)`)
+// isOfAnotherShape recognizes the message about an output whose sizes differ from the operator's.
+func isOfAnotherShape(message string) bool {
+	_, says, _ := strings.Cut(message, " ")
+	return strings.HasPrefix(says, "came back with shape ") ||
+		strings.HasPrefix(says, "is a") && strings.Contains(says, ", want a torch.Tensor")
+}
 
 // Clean reports whether everything tried was right, and something was tried.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
@@ -261,13 +264,14 @@ func (l *leftOpen) tryOthers() (taken *binding.Alternative, words string) {
 	return nil, ""
 }
 
-// flagName matches the flag in front of words.
-var flagName = regexp.MustCompile(`^--\w+ `)
-
 // proposal returns the sentence about an interpretation that the file does not state, and how it ends.
 func (l *leftOpen) proposal(other binding.Alternative, ends string) string {
 	b := l.b
-	words := "with " + flagName.ReplaceAllString(other.Flags, "") + " " + ends + ": "
+	words := other.Flags
+	if flag, rest, several := strings.Cut(words, " "); several && strings.HasPrefix(flag, "--") {
+		words = rest
+	}
+	words = "with " + words + " " + ends + ": "
 	if again, err := declared.Again(b, b.Given.With(other), b.Function.Declared); err == nil {
 		if line, ok := Declaration(again); ok {
 			l.line = line

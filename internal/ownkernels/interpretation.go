@@ -1,12 +1,12 @@
 package ownkernels
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -140,8 +140,9 @@ func (r Interpretation) Read() (*File, error) {
 	asCUDA := cfacts.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.Shares, f.NoBarrier = asCUDA.Shares, asCUDA.Shares && !asCUDA.Waits
-	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
-	f.launches = !request.IsPython() || ownKernels.Match(content)
+	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton(string(content))
+	f.launches = !request.IsPython() || slices.ContainsFunc(kernelSigns,
+		func(sign string) bool { return bytes.Contains(content, []byte(sign)) })
 	if !request.IsPython() {
 		flags := slices.Concat(r.Options.Flags, nearby.Headers(path, content, r.Options.Flags))
 		r.Options.Flags = slices.Concat(flags, newerStandard(path, content, flags))
@@ -341,11 +342,20 @@ func (r Interpretation) observe(file *cfacts.File, path, text string) {
 	})
 }
 
-// ownKernels finds kernels in a Python file: of Triton, or CUDA in a string.
-var ownKernels = regexp.MustCompile(`@(triton\.)?(jit|autotune|heuristics)\b|__global__|load_inline`)
+// kernelSigns are what a Python file with kernels has: of Triton, or CUDA in a string.
+var kernelSigns = []string{
+	"@triton.jit", "@jit", "@triton.autotune", "@autotune", "@triton.heuristics", "@heuristics", "__global__",
+	"load_inline",
+}
 
-// importsTriton matches a line that imports Triton, alone or among others.
-var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)
+// importsTriton reports whether a line imports Triton, alone or among others.
+func importsTriton(text string) bool {
+	return slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
+		words := cfacts.Words(line)
+		return len(words) > 1 && (words[0] == "import" || words[0] == "from") &&
+			slices.Contains(words, "triton")
+	})
+}
 
 func (r Interpretation) refuse(format string, a ...any) error {
 	return &op.UsageError{Message: fmt.Sprintf("--add %s: ", r.Request) + fmt.Sprintf(format, a...)}

@@ -159,8 +159,16 @@ func (f *File) linesAt(w *backend.Where) []string {
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 
-// notDefined matches the exception of a call that uses a name without a value.
-var notDefined = regexp.MustCompile(`NameError(?:: |\(['"])name '(\w+)' is not defined`)
+// notDefined returns the name without a value that a call used, from its exception; "" for another one.
+func notDefined(exception string) string {
+	_, rest, _ := strings.Cut(exception, "NameError")
+	_, rest, _ = strings.Cut(rest, "name '")
+	name, _, ends := strings.Cut(rest, "' is not defined")
+	if !ends {
+		return ""
+	}
+	return name
+}
 
 // missesNames reports what is missing here for a call that uses such a name. That is neutral: a wrong line
 // would end the import.
@@ -168,10 +176,10 @@ func (f *File) missesNames(outcome *backend.Outcome) {
 	if outcome.Status != op.StatusCrash || !f.IsPython() {
 		return
 	}
-	if m := notDefined.FindStringSubmatch(outcome.Sentence); m != nil &&
-		slices.Contains(f.interpretation.Workers.Parse(f.Text()).InMain, m[1]) {
-		outcome.Status, outcome.Sentence = op.StatusUnavailable, m[1]+" is given a value only where the "+
-			"file's main block runs, and triad imports it: assign "+m[1]+" at the top of the file"
+	if name := notDefined(outcome.Sentence); name != "" &&
+		slices.Contains(f.interpretation.Workers.Parse(f.Text()).InMain, name) {
+		outcome.Status, outcome.Sentence = op.StatusUnavailable, name+" is given a value only where the "+
+			"file's main block runs, and triad imports it: assign "+name+" at the top of the file"
 		return
 	}
 	at := usesMissing.FindStringSubmatchIndex(outcome.Sentence)

@@ -60,10 +60,7 @@ func (s *source) off() bool {
 	return slices.ContainsFunc(s.branches, func(b branch) bool { return !b.on })
 }
 
-var (
-	asksDefined = regexp.MustCompile(`\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))`)
-	numberWord  = regexp.MustCompile(`\b\d\w*`)
-)
+var asksDefined = regexp.MustCompile(`\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))`)
 
 // mostUnknown is the maximum number of names without a value for which a condition is evaluated.
 const mostUnknown = 3
@@ -89,9 +86,10 @@ func (s *source) holds(text string) (on, known bool) {
 		return false, false
 	}
 	tried := []int64{0, 1, 1 << 40}
-	for _, word := range numberWord.FindAllString(text, -1) {
-		n, _ := s.Number(word)
-		tried = append(tried, n)
+	for _, word := range Words(text) {
+		if n, is := s.Number(word); is && word[0] <= '9' {
+			tried = append(tried, n)
+		}
 	}
 	given, results, failed := map[string]int64{}, map[bool]bool{}, false
 	var try func(open []string)

@@ -3,12 +3,18 @@ package cfacts
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Token is one word or sign of C++ text. Comments, literals' contents and preprocessor lines are no tokens.
 type Token struct {
 	Text string
 	Line int // from 1
+}
+
+// Words returns the names and numbers of a text, in order.
+func Words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !isWordByte(byte(r)) })
 }
 
 func isWordByte(c byte) bool {

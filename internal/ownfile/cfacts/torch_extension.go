@@ -25,7 +25,6 @@ func (fn *Function) Returned() (all [][]Token) {
 const maxConstants = 4
 
 var (
-	includesTorch = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
 	// m.def("softmax", &softmax_cuda, ...), with or without torch::wrap_pybind_function and TORCH_FN around
 	// it
 	bindsName = regexp.MustCompile(
@@ -35,8 +34,16 @@ var (
 	// (half *)x.data_ptr(), reinterpret_cast<const half *>(x.data_ptr())
 	castsTo = regexp.MustCompile(`(?:\(|reinterpret_cast<|static_cast<)\s*(?:const\s+)?([\w:]+)` +
 		`(?:\s+const)?\s*\*\s*[)>]\s*\(?\s*(\w+)\.(?:mutable_|const_)?data_ptr\(\s*\)`)
-	dispatch = regexp.MustCompile(`AT_DISPATCH_\w+`)
 )
+
+// includesTorch reports whether a file includes a header of PyTorch.
+func includesTorch(text string) bool {
+	return slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
+		header, found := strings.CutPrefix(strings.Join(strings.Fields(line), ""), "#include")
+		folder, _, _ := strings.Cut(strings.TrimLeft(header, `<"`), "/")
+		return found && slices.Contains([]string{"torch", "ATen", "c10"}, folder)
+	})
+}
 
 // torchTensor reports whether a type without its const and & is torch's Tensor, or an optional one.
 func torchTensor(base string) (optional, is bool) {
@@ -91,7 +98,7 @@ func (fn *Function) returnedParameter() string {
 // them, and the dtypes that their lines request.
 func (f *File) readExtension(text string) {
 	text = cComment.ReplaceAllString(text, "")
-	if f.TorchExtension = f.TorchExtension || includesTorch.MatchString(text); !f.TorchExtension {
+	if f.TorchExtension = f.TorchExtension || includesTorch(text); !f.TorchExtension {
 		return
 	}
 	for _, m := range bindsName.FindAllStringSubmatch(text, -1) {
@@ -116,8 +123,9 @@ func (f *File) readExtension(text string) {
 			add(dtypeOfPointer(m[1])...)
 		}
 	}
-	for _, word := range dispatch.FindAllString(text, -1) {
+	for _, word := range Words(text) {
 		switch {
+		case !strings.HasPrefix(word, "AT_DISPATCH_"):
 		case strings.Contains(word, "REDUCED"):
 			add("fp16", "bf16")
 		case strings.HasSuffix(word, "_HALF"):
@@ -180,7 +188,7 @@ func (f *File) Includes(own, text string) {
 			names = more
 		}
 	}
-	if !f.TorchExtension && includesTorch.MatchString(text) {
+	if !f.TorchExtension && includesTorch(text) {
 		f.TorchExtension = true
 		f.readExtension(own)
 	}

@@ -249,7 +249,7 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 			r.said.Factors[name] = w.Key
 		}
 		return r.among(w, parts, binding.ParameterNames(&r.Function))
-	case number && params.IsNumber.MatchString(w.Key):
+	case number && params.IsNumber(w.Key):
 		r.said.Numbers[w.Value] = w.Key
 	case r.Function.FactsOf(w.Value).Tuned:
 		return w.At.Errorf("%s is chosen by the decorators of %s, and no line can give it: write a function "+

@@ -197,7 +197,7 @@ func statedSizes(b *binding.Binding) map[string][]string {
 		}
 		list := strings.FieldsFunc(line[at[2]:at[3]], func(r rune) bool { return r == ',' || r == ' ' })
 		for _, a := range b.Args {
-			named := regexp.MustCompile(`\b` + regexp.QuoteMeta(a.Name) + `\b`).MatchString(line[:at[0]])
+			named := slices.Contains(cfacts.Words(line[:at[0]]), a.Name)
 			if a.Role != binding.Input || !named {
 				continue
 			}

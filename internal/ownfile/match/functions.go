@@ -52,14 +52,20 @@ func Autograd(f *cfacts.File) bool {
 	return slices.ContainsFunc(f.Functions, func(fn cfacts.Function) bool { return fn.Parsed().Autograd })
 }
 
-// words matches a Python parameter that is not a tensor, number or switch: "title: str".
-var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
+// isOfWords reports whether a Python parameter is no tensor, number or switch: "title: str".
+func isOfWords(p cfacts.Param) bool {
+	_, annotation, _ := strings.Cut(p.Text, ":")
+	annotation, _, _ = strings.Cut(annotation, "=")
+	kinds := slices.DeleteFunc(cfacts.Words(annotation),
+		func(w string) bool { return w == "pathlib" || w == "typing" })
+	return len(kinds) > 0 && slices.Contains([]string{"str", "bytes", "Path", "Callable"}, kinds[0])
+}
 
 // WantsWords reports whether a Python function cannot be called without something that no operator has:
 // words, or a kernel that it launches.
 func WantsWords(fn *cfacts.Function) bool {
 	return fn.Kind == cfacts.Python && slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
-		return !p.Optional && (words.MatchString(p.Text) || p.Untyped && fn.Form == pyfacts.Plain &&
+		return !p.Optional && (isOfWords(p) || p.Untyped && fn.Form == pyfacts.Plain &&
 			regexp.MustCompile(`\b`+p.Name+`\[[^\]]*\]\(`).MatchString(fn.Code))
 	})
 }

@@ -84,7 +84,7 @@ func Launcher(path string, content []byte, parse pyfacts.Parser) string {
 			continue
 		}
 		text := Text(name)
-		if !imports.MatchString(text) || !launches.MatchString(text) || !hasFunction.MatchString(text) {
+		if !imports.MatchString(text) || !launches.MatchString(text) || !hasFunction(text) {
 			continue
 		}
 		if found != "" {
@@ -113,11 +113,13 @@ func filesNear(path string, endings ...string) iter.Seq[string] {
 	}
 }
 
-// patternSign matches the special characters of a glob pattern.
-var patternSign = regexp.MustCompile(`[*?\[\\]`)
-
 // quoted returns a path as a glob pattern that matches only that path.
-func quoted(path string) string { return patternSign.ReplaceAllString(path, `\$0`) }
+func quoted(path string) string {
+	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(path)
+}
 
-// hasFunction matches a function at the top level of a file or in a class.
-var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
+// hasFunction reports whether a Python file defines a function.
+func hasFunction(text string) bool {
+	return slices.ContainsFunc(strings.Split(text, "\n"),
+		func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " \t"), "def ") })
+}

@@ -284,7 +284,7 @@ func candidateNumbers(b *binding.Binding, p cfacts.Param) []binding.Candidate {
 			(len(a.Values) != 2 || !slices.Contains(a.Values, "none")) {
 			continue // it is unknown which of the values it switches on
 		}
-		if a.Type == "bool" && presetMask.MatchString(p.Text) && b.Options.Map[p.Name] == "" {
+		if a.Type == "bool" && isOptionalMask(p) && b.Options.Map[p.Name] == "" {
 			continue
 		}
 		if p.Untyped || a.Type == "float" && p.IsFloat() || a.Type != "float" && !p.IsFloat() {
@@ -297,7 +297,7 @@ func candidateNumbers(b *binding.Binding, p cfacts.Param) []binding.Candidate {
 	if p.Untyped && p.Place == cfacts.InCall && !extents.NamesAxis(b, p) {
 		all = append(all, b.CandidateTensors(p)...)
 	}
-	if (p.IsInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !extents.NamesAxis(b, p) {
+	if (p.IsInteger() || p.Untyped) && !countsFromEnd(p) && !extents.NamesAxis(b, p) {
 		free := extents.SizeByRows(b, p)
 		if all := extents.CountedProduct(b, p); all != "" && b.Options.Map[p.Name] == "" {
 			return []binding.Candidate{{

@@ -2,8 +2,8 @@ package params
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -157,11 +157,22 @@ func (s *search) instead() int {
 	return missing
 }
 
-// presetAxis matches a parameter whose default is a negative number, as an axis counted from the last.
-var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
+// preset returns the default of a parameter, without blanks; "" if it has none.
+func preset(p cfacts.Param) string {
+	_, value, _ := strings.Cut(p.Text, "=")
+	return strings.Join(strings.Fields(value), "")
+}
 
-// presetMask matches a Python parameter for a mask, which is a tensor: its default is None.
-var presetMask = regexp.MustCompile(`(?i)^\w*mask\w*\s*(?::[^=]*)?=\s*None$`)
+// countsFromEnd reports whether the default of a parameter is negative, as that of an axis.
+func countsFromEnd(p cfacts.Param) bool {
+	n, err := strconv.Atoi(preset(p))
+	return err == nil && n < 0
+}
+
+// isOptionalMask reports whether a parameter is a mask, which is a tensor: its default is None.
+func isOptionalMask(p cfacts.Param) bool {
+	return strings.Contains(strings.ToLower(p.Name), "mask") && preset(p) == "None"
+}
 
 // gridNames lists common names for the number of blocks in a grid.
 var gridNames = []string{

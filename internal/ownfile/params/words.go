@@ -1,8 +1,8 @@
 package params
 
 import (
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/ownfile/adapters"
@@ -20,13 +20,16 @@ type statedWord struct {
 	plain   bool // a number is passed
 }
 
-// IsNumber matches a word of --map that is a number, which is passed as it is.
-var IsNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
+// IsNumber reports whether a word of --map is a number, which is passed as it is.
+func IsNumber(word string) bool {
+	_, err := strconv.ParseFloat(word, 64)
+	return err == nil && strings.Trim(word, "-.0123456789e") == ""
+}
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
 func sayWord(b *binding.Binding, text string) (said statedWord, ok bool) {
 	said.adapter.Stated = true
-	if IsNumber.MatchString(text) {
+	if IsNumber(text) {
 		said.adapter.Number, said.plain = text, true
 		return said, true
 	}
