@@ -342,7 +342,7 @@ func (r Interpretation) observe(file *cfacts.File, path, text string) {
 	})
 }
 
-// kernelSigns are what a Python file with kernels has: of Triton, or CUDA in a string.
+// kernelSigns lists the signs of kernels in a Python file: of Triton, or CUDA in a string.
 var kernelSigns = []string{
 	"@triton.jit", "@jit", "@triton.autotune", "@autotune", "@triton.heuristics", "@heuristics", "__global__",
 	"load_inline",
