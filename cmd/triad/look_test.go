@@ -156,6 +156,25 @@ func TestBytesOfATritonFile(t *testing.T) {
 	}
 }
 
+// startLook begins `triad FOLDER --page`, which watches the folder until it is interrupted, and returns the
+// lines that it prints.
+func startLook(t *testing.T, folder, db string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, folder, "--page", "--db", db)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, bufio.NewScanner(out)
+}
+
 // With --page triad prints the address of a page of the files, on this machine alone, and watches them
 // although nobody reads its output; with --once there is nothing to follow.
 func TestPageOfAFolder(t *testing.T) {
@@ -167,19 +186,7 @@ func TestPageOfAFolder(t *testing.T) {
 		!strings.Contains(text, "leave out --once") {
 		t.Errorf("with --once: exit %d\n%s", code, text)
 	}
-	self, err := exec.LookPath("triad")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, folder, "--page", "--db", filepath.Join(folder, "r.db"))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
+	cmd, lines := startLook(t, folder, filepath.Join(folder, "r.db"))
 	address := ""
 	for lines.Scan() && !strings.Contains(lines.Text(), "Waiting for the next save") {
 		if _, a, is := strings.Cut(lines.Text(), "The page of these files: "); is {
@@ -228,19 +235,7 @@ extern "C" void relu(const float *x, float *y, int n) { relu_kernel<<<`+blocks+`
 		}
 	}
 	save("n / 256")
-	self, err := exec.LookPath("triad")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, folder, "--page", "--db", db)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
+	cmd, lines := startLook(t, folder, db)
 	line := func() (found string) {
 		for lines.Scan() && !strings.Contains(lines.Text(), "Waiting for the next save") {
 			if strings.HasPrefix(lines.Text(), "relu.cu") {

@@ -13,6 +13,7 @@ import (
 	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/declared"
+	"triad/internal/ownfile/match"
 	"triad/internal/ownfile/params"
 )
 
@@ -147,7 +148,7 @@ const longName = 6
 // named returns the number of letters of the operator's longest name that a name has in its words; 0 if it
 // has none.
 func named(name string, s *op.Spec) int {
-	words := params.Words(name)
+	words := wordsOf(name)
 	longest := 0
 	for _, known := range append([]string{s.Name}, s.AlsoCalled...) {
 		plain := strings.ReplaceAll(known, "_", "")
@@ -157,6 +158,32 @@ func named(name string, s *op.Spec) int {
 		}
 	}
 	return longest
+}
+
+// wordsOf splits a name into its words, in small letters: vectorAdd2 has vector, add and 2.
+func wordsOf(name string) []string {
+	var words []string
+	begin := 0
+	text := match.Snake(name)
+	kind := func(c byte) int {
+		switch {
+		case c >= '0' && c <= '9':
+			return 1
+		case c >= 'a' && c <= 'z':
+			return 2
+		}
+		return 0
+	}
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && (i == begin || kind(text[i]) == kind(text[i-1])) {
+			continue
+		}
+		if word := text[begin:i]; word != "" && kind(word[0]) > 0 {
+			words = append(words, word)
+		}
+		begin = i
+	}
+	return words
 }
 
 // hasRun reports whether consecutive words make up a name.

@@ -142,32 +142,6 @@ func TensorsNamed(b *binding.Binding) int {
 	return count
 }
 
-// Words splits a name into its words, in small letters: vectorAdd2 has vector, add and 2.
-func Words(name string) []string {
-	var words []string
-	begin := 0
-	text := match.Snake(name)
-	kind := func(c byte) int {
-		switch {
-		case c >= '0' && c <= '9':
-			return 1
-		case c >= 'a' && c <= 'z':
-			return 2
-		}
-		return 0
-	}
-	for i := 0; i <= len(text); i++ {
-		if i < len(text) && (i == begin || kind(text[i]) == kind(text[i-1])) {
-			continue
-		}
-		if word := text[begin:i]; word != "" && kind(word[0]) > 0 {
-			words = append(words, word)
-		}
-		begin = i
-	}
-	return words
-}
-
 // layoutOf returns the row of a word of --map, with so many parts before its ending.
 func layoutOf(b *binding.Binding, text, end string, parts int) (l layout.Row, ok bool) {
 	at := slices.IndexFunc(layout.Table, func(l layout.Row) bool {
