@@ -101,7 +101,7 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	}
 	x.ahead.wait()
 	x.result.spend("running and judging", began)
-	return x.time(ctx, c, x.result.Records[from:])
+	return x.time(ctx, c, x.recordsOf(w))
 }
 
 // complete reports whether everything about a case is recorded, or known beforehand.
@@ -117,7 +117,7 @@ func (x *execution) before(w work) []record.Record { return x.recorded[w.Key()] 
 func (x *execution) timedBefore(before []record.Record) bool {
 	for _, r := range before {
 		for _, regime := range x.request.Timing.Regimes {
-			if timeable(r) &&
+			if timeable(&r) &&
 				!slices.ContainsFunc(r.Timings,
 					func(t record.Timing) bool { return t.Regime == regime.String() }) {
 				return false

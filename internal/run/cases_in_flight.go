@@ -102,10 +102,19 @@ func (r *Result) inOrder(planned []work) {
 			row[w.Key()+" "+e.implementation.Name] = k
 		}
 	}
-	slices.SortStableFunc(r.Records, func(a, b record.Record) int {
-		one, other := a.Case.Key(), b.Case.Key()
-		return cmp.Or(at[one]-at[other], row[one+" "+a.Impl]-row[other+" "+b.Impl])
-	})
+	type placed struct {
+		record.Record
+		at, row int
+	}
+	all := make([]placed, len(r.Records))
+	for i, kept := range r.Records {
+		key := kept.Case.Key()
+		all[i] = placed{kept, at[key], row[key+" "+kept.Impl]}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Or(a.at-b.at, a.row-b.row) })
+	for i, kept := range all {
+		r.Records[i] = kept.Record
+	}
 }
 
 // interleaved takes the cases of every operator and pass in turn, in their order: what is judged side by side

@@ -69,7 +69,7 @@ func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) erro
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
 	x.result.Records = append(x.result.Records, x.before(w.work)...)
-	return x.time(ctx, c, x.result.Records)
+	return x.time(ctx, c, x.recordsOf(w.work))
 }
 
 // resumedComplete reports whether the session that is resumed had judged and timed all of a case.
@@ -102,8 +102,8 @@ func (x *execution) largest(planned []work) []work {
 
 // passed reports whether an implementation of a case may be timed.
 func (x *execution) passed(w work) bool {
-	is := func(r record.Record) bool { return r.Case.Key() == w.Key() && timeable(r) }
-	return slices.ContainsFunc(x.result.Records, is) || slices.ContainsFunc(x.request.Before, is)
+	return slices.ContainsFunc(x.recordsOf(w), timeable) ||
+		slices.ContainsFunc(x.before(w), func(r record.Record) bool { return timeable(&r) })
 }
 
 func bytesOf(w work) int64 {

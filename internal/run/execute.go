@@ -104,6 +104,7 @@ type execution struct {
 	mu         sync.Mutex // guards what follows, and the order of records
 	result     *Result
 	finished   int
+	byCase     recordIndex
 	previous   previousOutputs
 	lost       map[string]*losses       // by operator, pass and implementation
 	took       intervals                // of the cases of each implementation
@@ -429,6 +430,29 @@ func (x *execution) append(r *record.Record) error {
 	}
 	x.result.Records = append(x.result.Records, *r)
 	return nil
+}
+
+// recordIndex finds the records of a case. A session has thousands of both, so none is searched for.
+type recordIndex struct {
+	known int              // records in the index: the first ones of the result
+	at    map[string][]int // positions in the result, by the key of the case
+}
+
+// recordsOf returns what this run recorded of a case, in the order of the result. No record may run or change
+// its place meanwhile.
+func (x *execution) recordsOf(w work) []*record.Record {
+	if x.byCase.at == nil {
+		x.byCase.at = map[string][]int{}
+	}
+	for ; x.byCase.known < len(x.result.Records); x.byCase.known++ {
+		key := x.result.Records[x.byCase.known].Case.Key()
+		x.byCase.at[key] = append(x.byCase.at[key], x.byCase.known)
+	}
+	var of []*record.Record
+	for _, i := range x.byCase.at[w.Key()] {
+		of = append(of, &x.result.Records[i])
+	}
+	return of
 }
 
 // on describes work of an implementation on a case, in internal errors.

@@ -45,8 +45,8 @@ func (r *Runner) timingKept(request Request) error {
 	return nil
 }
 
-// time times what passed on a case.
-func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) (err error) {
+// time times what passed on a case; records are those of the case.
+func (x *execution) time(ctx context.Context, c *prepared, records []*record.Record) (err error) {
 	defer panics.Caught(&err, func() string { return "timing what passed on " + describe(c.Case) })
 	w, err := workOf(c)
 	if err != nil {
@@ -65,19 +65,18 @@ func (x *execution) time(ctx context.Context, c *prepared, records []record.Reco
 }
 
 // timeable reports whether a record's implementation may be timed.
-func timeable(r record.Record) bool {
+func timeable(r *record.Record) bool {
 	return r.Device == "gpu" && (r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract)
 }
 
 // toTime returns the implementations of a case that may be timed, and how their calls are made and judged.
-func (x *execution) toTime(c *prepared, records []record.Record) []timing.Impl {
+func (x *execution) toTime(c *prepared, records []*record.Record) []timing.Impl {
 	var all []timing.Impl
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		at := slices.IndexFunc(c.entries, func(e entry) bool {
 			return e.verdict == nil && e.implementation.Name == r.Impl
 		})
-		if r.Case.Key() != c.Key() || !timeable(*r) || at < 0 {
+		if !timeable(r) || at < 0 {
 			continue
 		}
 		e := c.entries[at]

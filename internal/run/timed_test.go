@@ -60,7 +60,7 @@ func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 	}
 	kept := &memory{}
 	x.timer = &timing.Timer{Plan: coldPlan, Recorder: kept}
-	records := []record.Record{{Case: c.Case, Impl: "fake/row", Device: "gpu", Status: op.StatusPass}}
+	records := []*record.Record{{Case: c.Case, Impl: "fake/row", Device: "gpu", Status: op.StatusPass}}
 	if err := x.time(t.Context(), c, records); err != nil {
 		t.Fatal(err)
 	}

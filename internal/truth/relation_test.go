@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -56,6 +57,23 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 				}
 			}
 			t.Logf("%d relations, %d comparisons", len(met), comparisons)
+		})
+	}
+}
+
+// TestRelationsHoldAtEveryCase: a right implementation holds every relation at every case of the default
+// level.
+func TestRelationsHoldAtEveryCase(t *testing.T) {
+	for _, o := range truth.All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
+			need.Long(t, "each relation is asked at every case", append(need.Operator(o.Spec.Name), need.Judge...)...)
+			truthtest.EveryRelatedCase(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
+				for _, held := range truthtest.Holds(r, o.Spec.DefaultContract(c.DType), calls) {
+					if !held.Accepted() {
+						t.Errorf("%s: %s", truthtest.Describe(c), held.Sentence())
+					}
+				}
+			})
 		})
 	}
 }

@@ -2,6 +2,7 @@ package truthtest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -72,7 +73,22 @@ func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, 
 	calls []truth.Call),
 ) {
 	t.Helper()
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
+	relatedCases(t, o, op.LevelQuick, 2, visit)
+}
+
+// EveryRelatedCase calls visit with every relation of an operator on every small case of the default level.
+func EveryRelatedCase(t *testing.T, o *truth.Operator, visit func(r truth.Relation, c op.Case,
+	calls []truth.Call),
+) {
+	t.Helper()
+	relatedCases(t, o, op.LevelDefault, math.MaxInt, visit)
+}
+
+func relatedCases(t *testing.T, o *truth.Operator, level op.Level, most int,
+	visit func(r truth.Relation, c op.Case, calls []truth.Call),
+) {
+	t.Helper()
+	plan, err := o.Spec.Expand(op.Options{Level: level})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +100,7 @@ func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, 
 		var given truth.Inputs
 		for _, r := range truth.RelationsOf(c) {
 			key := fmt.Sprint(r.Name, c.Pass, c.DType)
-			if r.Second != nil && seen[key] == 2 {
+			if r.Second != nil && seen[key] == most {
 				continue
 			}
 			seen[key]++
