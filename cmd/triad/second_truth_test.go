@@ -222,7 +222,7 @@ func (b truths) plant(share float64) (output, element int, ok bool) {
 				}
 			}
 			if off > 0 && !target.DType.IsFloat() {
-				off = 1
+				off = max(1, (agreement+1)*b.rounding[i][j]) // above 0 where a neighbour is right too
 			}
 			if !ok && off > 0 && !math.IsInf(off, 0) && !math.IsNaN(target.R[j]-target.R[j]) {
 				output, element, ok = i, j, true
