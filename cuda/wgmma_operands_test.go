@@ -39,7 +39,7 @@ func wgmmaOperands() string {
 
 // clang-format off
 `)
-	for _, sums := range []int{32, 64, 128} {
+	for _, sums := range []int{16, 32, 64, 96, 128} {
 		list(&b, fmt.Sprintf("TRIAD_REGISTERS_%d", sums), sums, 16, `"`, ", ",
 			func(i int) string { return fmt.Sprintf("%%%d", i) })
 	}
@@ -47,7 +47,7 @@ func wgmmaOperands() string {
 		list(&b, fmt.Sprintf("TRIAD_FLAT_%d(d)", sums), sums, 8, "", ",",
 			func(i int) string { return fmt.Sprintf(`"+f"(d[%d])`, i) })
 	}
-	for _, sums := range []int{32, 64, 128} {
+	for _, sums := range []int{16, 32, 64, 96, 128} {
 		list(&b, fmt.Sprintf("TRIAD_EIGHTS_%d(d)", sums), sums, 8, "", ",",
 			func(i int) string { return fmt.Sprintf(`"+f"(d[%d][%d])`, i/4, i%4) })
 	}

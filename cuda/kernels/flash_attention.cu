@@ -21,8 +21,7 @@
 //                 atomics. Costs: a GPU of 8.0, and P rounded to 16 bits
 //   sm90_wgmma    the same on Hopper's tensor cores, D up to 128. Costs: a GPU of 9.0
 //   sm90_tma      as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles, and add grad_q:
-//                 docs/performance.md. Forward: D up to 192; a backward of such D would need more shared memory
-//                 than a block has. Costs: the same, and tensors that the copy engine takes
+//                 docs/performance.md. D up to 192. Costs: the same, and tensors that the copy engine takes
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
 #include "flash_attention/accepts_tma.cuh"
@@ -85,8 +84,9 @@ template <class T> int backward_wgmma(const triad_call *call) {
 template <class T> int backward_tma(const triad_call *call) {
 	const BackwardCall<T> a = triad::backward_call<T>(call);
 	float *workspace = static_cast<float *>(call->workspace);
-	return a.shape.widest() <= 64 ? triad::tma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
-	                              : triad::tma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	if (a.shape.widest() <= 64) return triad::tma::launch_backward<T, 64>(a, workspace, stream);
+	return a.shape.head_dim <= 128 ? triad::tma::launch_backward<T, 128>(a, workspace, stream) : triad::tma::launch_backward<T, 192>(a, workspace, stream);
 }
 
 int64_t workspace_tma(const triad_call *call) { return triad::floats_bytes(triad::tma::backward_floats(triad::shape_of(call))); }
@@ -96,6 +96,7 @@ int64_t workspace_tma(const triad_call *call) { return triad::floats_bytes(triad
 // P stays in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 constexpr uint32_t o_and_lse = 3, gradients = 7, grad_q_only = 1;
+TRIAD_SPILLS(tma_backward, 60, "sums of 192 and 128 numbers for a key in the registers of a thread, for sm_90a");
 TRIAD_SPILLS(mma_forward, 44, "rows of 192 numbers of q and 128 of o in the registers of a thread, for sm_90a; 8 for sm_80");
 
 TRIAD_KERNEL(flash_attention, naive, forward,

@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// BenchmarkLargest measures the choice of what is timed after a comparison of every operator, with six records
-// a case.
+// BenchmarkLargest measures the choice of what is timed after a comparison of every operator, with six
+// records a case.
 func BenchmarkLargest(b *testing.B) {
 	var planned []work
 	result := &Result{}

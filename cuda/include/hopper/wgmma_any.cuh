@@ -1,5 +1,5 @@
 // wgmma_any.cuh: products of a warpgroup of 64 x 128 elements on Hopper's tensor cores, of 16-bit operands that lie along the reduction or across it, or
-// of 8-bit ones along it; of 16-bit operands also 64 x 64 and 64 x 256. Both lie in shared memory: see swizzle.cuh, and across_descriptor of wgmma_half.cuh. d[n][e] and the order of use are
+// of 8-bit ones along it; of 16-bit operands also 64 x 64, 64 x 192 and 64 x 256. Both lie in shared memory: see swizzle.cuh, and across_descriptor of wgmma_half.cuh. d[n][e] and the order of use are
 // those of wgmma_half.cuh.
 // Source   PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions"
 #ifndef TRIAD_HOPPER_WGMMA_ANY_CUH
@@ -23,6 +23,8 @@ namespace triad::hopper {
 	TRIAD_WGMMA_ANY(64, "m64n128k16.f32." type "." type, 64, 65, 66, ", %67, %68", , "n"(AcrossA), "n"(AcrossB))
 #define TRIAD_WGMMA_NARROW_HALF(type) \
 	TRIAD_WGMMA_ANY(32, "m64n64k16.f32." type "." type, 32, 33, 34, ", %35, %36", , "n"(AcrossA), "n"(AcrossB))
+#define TRIAD_WGMMA_192_HALF(type) \
+	TRIAD_WGMMA_ANY(96, "m64n192k16.f32." type "." type, 96, 97, 98, ", %99, %100", , "n"(AcrossA), "n"(AcrossB))
 #define TRIAD_WGMMA_WIDE_HALF(type) \
 	TRIAD_WGMMA_ANY(128, "m64n256k16.f32." type "." type, 128, 129, 130, ", %131, %132", , "n"(AcrossA), "n"(AcrossB))
 #define TRIAD_WGMMA_ANY_FP8(types) TRIAD_WGMMA_ANY(64, "m64n128k32.f32." types, 64, 65, 66, "")
@@ -37,6 +39,12 @@ template <class T, int AcrossA, int AcrossB> __device__ inline void multiply_any
 template <class T, int AcrossA, int AcrossB> __device__ inline void multiply_any(float (&d)[8][4], uint64_t a, uint64_t b, int add) {
 	if constexpr (std::is_same<T, __half>::value) TRIAD_WGMMA_NARROW_HALF("f16");
 	else TRIAD_WGMMA_NARROW_HALF("bf16");
+}
+
+// The same of d[64, 192] and b[192, 16].
+template <class T, int AcrossA, int AcrossB> __device__ inline void multiply_any(float (&d)[24][4], uint64_t a, uint64_t b, int add) {
+	if constexpr (std::is_same<T, __half>::value) TRIAD_WGMMA_192_HALF("f16");
+	else TRIAD_WGMMA_192_HALF("bf16");
 }
 
 // The same of d[64, 256] and b[256, 16].
@@ -54,6 +62,7 @@ template <int32_t FormatA, int32_t FormatB> __device__ inline void multiply_any_
 
 #undef TRIAD_WGMMA_ANY_FP8
 #undef TRIAD_WGMMA_WIDE_HALF
+#undef TRIAD_WGMMA_192_HALF
 #undef TRIAD_WGMMA_NARROW_HALF
 #undef TRIAD_WGMMA_ANY_HALF
 #undef TRIAD_WGMMA_ANY

@@ -58,6 +58,7 @@ template <int Eights> __device__ inline void changed(int32_t (&d)[Eights][4]) {
 	             "{" TRIAD_REGISTERS_##sums "}, {" a_at "}, %" b_at ", add, 1, 1, 1;\n}"                                                 \
 	             : TRIAD_EIGHTS_##sums(d)                                                                                                 \
 	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define TRIAD_WGMMA_SHARED_32(across, type) TRIAD_WGMMA_SHARED("m64n32k16", 16, "16", "17", "18", across, type)
 #define TRIAD_WGMMA_SHARED_64(across, type) TRIAD_WGMMA_SHARED("m64n64k16", 32, "32", "33", "34", across, type)
 #define TRIAD_WGMMA_SHARED_128(across, type) TRIAD_WGMMA_SHARED("m64n128k16", 64, "64", "65", "66", across, type)
 #define TRIAD_WGMMA_REGISTERS_64(type) TRIAD_WGMMA_REGISTERS("m64n64k16", 32, "%32, %33, %34, %35", "36", type)
@@ -71,9 +72,11 @@ template <class T> struct WarpgroupMultiply;
 	template <> struct WarpgroupMultiply<T> {                                                                                             \
 		__device__ static void shared(float (&d)[16][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_128("0", type); }          \
 		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64("0", type); }            \
+		__device__ static void shared(float (&d)[4][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_32("0", type); }            \
 		__device__ static void registers(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_128(type); }      \
 		__device__ static void registers(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_64(type); }        \
 		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64("1", type); }            \
+		__device__ static void across(float (&d)[4][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_32("1", type); }            \
 	};
 TRIAD_WARPGROUP_MULTIPLY(__nv_bfloat16, "bf16")
 TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
@@ -82,6 +85,7 @@ TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
 #undef TRIAD_WGMMA_REGISTERS_64
 #undef TRIAD_WGMMA_SHARED_128
 #undef TRIAD_WGMMA_SHARED_64
+#undef TRIAD_WGMMA_SHARED_32
 #undef TRIAD_WGMMA_REGISTERS
 #undef TRIAD_WGMMA_SHARED
 

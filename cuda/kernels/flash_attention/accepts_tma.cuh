@@ -35,7 +35,7 @@ inline Limits tma_forward() {
 
 inline Limits tma_backward() {
 	using triad::tma::BackwardPlanOf;
-	Limits limits = wgmma(mma_backward(128, check_shared<BackwardPlanOf<64>, BackwardPlanOf<128>, BackwardPlanOf<128>>));
+	Limits limits = wgmma(mma_backward(192, check_shared<BackwardPlanOf<64>, BackwardPlanOf<128>, BackwardPlanOf<192>>));
 	limits.push_back(limit("rows not all in one place (a stride of 0)", check_backward_copies));
 	return limits;
 }
