@@ -14,10 +14,12 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -327,6 +329,24 @@ def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
             # cannot be retained to time the backward alone. The compiler and each call read this setting.
             torch._functorch.config.donated_buffer = False
             compiled[SIZES_ALONE] = torch.compile(function, fullgraph=True, dynamic=not SIZES_ALONE)
-        return compiled[SIZES_ALONE](*tensors, **attributes)
+        try:
+            return compiled[SIZES_ALONE](*tensors, **attributes)
+        except Exception as fault:
+            if not half_written(fault):
+                raise
+            return compiled[SIZES_ALONE](*tensors, **attributes)
 
     return call
+
+
+def half_written(fault: BaseException) -> bool:
+    """Removes the library of Inductor's cache that could not be loaded, if the fault names one, and reports
+    whether there was one. Inductor's compiler writes a library in place, so a process that was killed leaves
+    part of one, and every later process would fail."""
+    cache = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", os.devnull)).resolve()
+    for name in re.findall(r"ImportError: (/\S+\.so): ", f"{type(fault).__name__}: {fault}"):
+        library = Path(name).resolve()
+        if cache in library.parents and library.is_file():
+            library.unlink()
+            return True
+    return False

@@ -53,6 +53,26 @@ class Compile(unittest.TestCase):
                         self.assertLessEqual(largest_error(got[0][name], truth), BOUND[case.dtype_of("y")])
         self.assertTrue(any((self.folder / "inductor").iterdir()))
 
+    def test_a_library_of_which_a_killed_process_wrote_a_part_is_made_again(self):
+        SUITE.ask(self, "")
+        op, dtype = "softmax", "bf16"
+        case = forward_cases(op, dtype)[0]
+        [truth] = case.truth()
+
+        def faults() -> list:
+            client = self.start()
+            client.ask("load", {"op": op, "slot": "torch/compile"})
+            reply, _ = client.run(op, "torch/compile", "forward", case.inputs,
+                                  [("y", case.dtype_of("y"), tuple(truth.shape))], "a")
+            return [launch.get("message") for launch in reply["launches"]]
+
+        self.assertEqual(faults(), [None])
+        libraries = list((self.folder / "inductor").rglob("*.so"))
+        self.assertTrue(libraries)
+        for library in libraries:
+            library.write_bytes(b"")
+        self.assertEqual(faults(), [None])
+
     def test_what_is_timed_is_compiled_for_its_sizes(self):
         """One dynamic graph for all sizes where a call is judged, one a size where it is timed, and neither
         takes the other's."""
