@@ -16,7 +16,8 @@ import tiers
 from cases import BOUND, backward_of, forward_cases, largest_error
 
 SUITE = tiers.Suite("compile", "pybridge", "requirements.txt")
-COMPILED = [(op, dtype) for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32"))
+EITHER = ("softmax", "bf16"), ("swiglu", "fp32")
+COMPILED = [(op, dtype) for op, dtype in EITHER
             if SUITE.covers(f"{op} {dtype}", "a dynamic function", *tiers.operator(op))]
 
 
@@ -55,7 +56,7 @@ class Compile(unittest.TestCase):
 
     def test_a_library_of_which_a_killed_process_wrote_a_part_is_made_again(self):
         SUITE.ask(self, "")
-        op, dtype = "softmax", "bf16"
+        op, dtype = EITHER[0]
         case = forward_cases(op, dtype)[0]
         [truth] = case.truth()
 
