@@ -38,7 +38,8 @@ type judging struct {
 	rest                                           string // why nothing more is judged
 
 	mu      sync.Mutex
-	program string // the hash of triad
+	program string            // the hash of triad
+	earlier map[string]string // the folders of problems as they were, by runs
 	known   []row
 }
 
@@ -90,6 +91,9 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 	if err := os.MkdirAll(filepath.Dir(j.rows), 0o755); err != nil {
 		return nil, err
 	}
+	if j.earlier, err = j.earlierDecks(ctx, found); err != nil {
+		return nil, err
+	}
 	var groups [][]*solution
 	at := map[string]int{}
 	for _, s := range found {
@@ -98,7 +102,7 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 		}) {
 			continue
 		}
-		problem := s.problemFolder(j.clone)
+		problem := j.problemOf(s)
 		i, is := at[problem]
 		if !is {
 			i, at[problem] = len(groups), len(groups)
@@ -107,6 +111,14 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 		groups[i] = append(groups[i], s)
 	}
 	return groups, nil
+}
+
+// problemOf returns the folder of a solution's problem, as it was when the solution was written.
+func (j *judging) problemOf(s *solution) string {
+	if earlier := j.earlier[s.run]; earlier != "" {
+		return filepath.Join(j.work, earlier)
+	}
+	return s.problemFolder(j.clone)
 }
 
 // wants reports whether a solution belongs to what is judged.
@@ -134,7 +146,7 @@ func (j *judging) rank(s *solution) int {
 func (j *judging) problem(ctx context.Context, all []*solution) error {
 	folder, why, err := "", j.rest, error(nil)
 	if why == "" {
-		if folder, why, err = j.operator(ctx, all[0].problemFolder(j.clone)); err != nil {
+		if folder, why, err = j.operator(ctx, j.problemOf(all[0])); err != nil {
 			return err
 		}
 	}
@@ -277,7 +289,11 @@ func (j *judging) operator(ctx context.Context, problem string) (folder, why str
 	if problem == "" {
 		return "", "the clone holds no problem of that name", nil
 	}
-	relative, err := filepath.Rel(j.clone, problem)
+	from := j.clone
+	if inside, err := filepath.Rel(j.work, problem); err == nil && filepath.IsLocal(inside) {
+		from = j.work
+	}
+	relative, err := filepath.Rel(from, problem)
 	if err != nil {
 		return "", "", err
 	}
