@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"triad/internal/judgeloop"
@@ -35,7 +37,8 @@ type judging struct {
 	sizes                                          map[string]map[string]int64
 	half                                           string // open, held-out or both
 	noSandbox                                      bool
-	rest                                           string // why nothing more is judged
+	rest                                           string    // why nothing more is judged
+	last                                           time.Time // no solution begins later; zero: all begin
 
 	mu      sync.Mutex
 	program string            // the hash of triad
@@ -156,7 +159,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 			return err
 		}
 	}
-	var jobs bytes.Buffer
+	var jobs [][]byte
 	runs := map[string]*solution{}
 	for _, s := range all {
 		r := j.begin(s)
@@ -170,7 +173,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 			if err != nil {
 				return err
 			}
-			jobs.Write(append(line, '\n'))
+			jobs = append(jobs, append(line, '\n'))
 			runs[s.run] = s
 			continue
 		}
@@ -181,7 +184,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	return j.judge(ctx, folder, jobs.Bytes(), runs, fmt.Sprint(sizes))
+	return j.judge(ctx, jobs, runs, fmt.Sprint(sizes))
 }
 
 // smallest returns the shapes of a deck with the least work, as many as are judged: a solution is meant for
@@ -219,33 +222,48 @@ func (j *judging) job(s *solution, folder string, sizes []map[string]int64) map[
 }
 
 // judge gives the jobs of one problem to triad judge, and keeps a row for each result as it comes.
-func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs map[string]*solution,
-	sizes string,
-) error {
-	path := filepath.Join(j.work, filepath.Base(folder)+".jobs")
-	if err := os.WriteFile(path, jobs, 0o644); err != nil {
-		return err
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+func (j *judging) judge(ctx context.Context, jobs [][]byte, runs map[string]*solution, sizes string) error {
 	args := []string{
 		"judge", "--stdin", "--device", j.device, "--lanes", strconv.Itoa(j.lanes), "--offline",
 	}
 	if j.noSandbox {
 		args = append(args, "--no-sandbox")
 	}
+	in, feed, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	var left atomic.Int64
+	panics.Go(func() {
+		left.Store(j.feed(feed, jobs))
+		feed.Close() // the end of the input, after which left is read
+	}, func(error) { feed.Close() })
 	var stderr bytes.Buffer
 	out := &lines{each: func(line []byte) error { return j.result(line, runs, sizes) }}
 	_, err = subprocess.Run(ctx, subprocess.Command{
 		Path: j.triad, Args: args, Stdin: in, Stdout: out, Stderr: &stderr,
 	})
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) || len(runs) > 0 {
-		err = fmt.Errorf("triad judge left out %d solutions: %w: %s", len(runs), err, &stderr)
+	in.Close()
+	if missing := int64(len(runs)) - left.Load(); missing > 0 {
+		err = fmt.Errorf("triad judge left out %d solutions: %w: %s", missing, err, &stderr)
 	}
 	return errors.Join(out.err, err)
+}
+
+// feed writes jobs as they are taken until no solution begins any more, and returns how many are left. The
+// pipe holds a page alone, so that what is written has begun, but for the next one.
+func (j *judging) feed(to *os.File, jobs [][]byte) (left int64) {
+	const page = 4096
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, to.Fd(), syscall.F_SETPIPE_SZ, page)
+	for i, job := range jobs {
+		if !j.last.IsZero() && time.Now().After(j.last) {
+			return int64(len(jobs) - i)
+		}
+		if _, err := to.Write(job); err != nil { // the program has ended
+			return 0
+		}
+	}
+	return 0
 }
 
 // result keeps the row of a result.
