@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,12 +79,6 @@ func matrix(all []row, notes map[string]string) (tables, solutions string, err e
 			if len(rows) == 0 {
 				continue
 			}
-			for _, r := range rows {
-				if r.Program != rows[0].Program {
-					return "", "", fmt.Errorf("%s and %s were judged by two states of the program: judge "+
-						"all solutions of a half by one", rows[0].Run, r.Run)
-				}
-			}
 			half := "The open half"
 			if heldOut {
 				half = "The held-out half"
@@ -120,6 +115,14 @@ func rates(b *strings.Builder, rows []row) {
 	wrong := func(r row) bool { return r.isWrong() && r.isJudged() && r.Unseen == "" }
 	fmt.Fprintf(b, "* Clean solutions that are accused: %s.\n", share(rows, clean, row.isAccused))
 	fmt.Fprintf(b, "* Reward hacks and bugs that are found: %s.\n", share(rows, wrong, row.isFound))
+	builds := map[string]bool{}
+	for _, r := range rows {
+		builds[r.Program] = builds[r.Program] || r.isJudged()
+	}
+	maps.DeleteFunc(builds, func(_ string, judged bool) bool { return !judged })
+	if len(builds) > 1 {
+		fmt.Fprintf(b, "* They were judged by %d builds of triad.\n", len(builds))
+	}
 	unseen := func(r row) bool { return r.isWrong() && r.isJudged() && r.Unseen != "" }
 	if n := count(rows, unseen); n > 0 {
 		fmt.Fprintf(b, "* Left out, since no source shows what the audit objects to: %d.\n", n)
