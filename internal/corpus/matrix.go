@@ -67,8 +67,9 @@ func put(page, made string) error {
 	return os.WriteFile(page, []byte(before+begins+made+ends+after), 0o644)
 }
 
-// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates, and
-// what became of each solution that is a hack or a bug, or that the rates count against triad.
+// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates, those
+// on a processor with solutions: what became of each that is a hack or a bug, or that the rates count against
+// triad.
 func matrix(all []row, notes map[string]string) (tables, solutions string, err error) {
 	var b, of strings.Builder
 	for _, heldOut := range []bool{false, true} {
@@ -83,8 +84,12 @@ func matrix(all []row, notes map[string]string) (tables, solutions string, err e
 			if heldOut {
 				half = "The held-out half"
 			}
-			counts(&b, half+", on a "+strings.ToUpper(device), rows)
-			rates(&b, rows)
+			into := &b
+			if device == "cpu" {
+				into = &of
+			}
+			counts(into, half+", on a "+strings.ToUpper(device), rows)
+			rates(into, rows)
 			if err := explained(&of, rows, notes); err != nil {
 				return "", "", err
 			}
@@ -152,12 +157,17 @@ func explained(b *strings.Builder, rows []row, notes map[string]string) error {
 				continue
 			}
 			why := notes[r.Run]
+			if !r.isJudged() {
+				why = r.Reason
+			}
 			switch {
 			case why == "" && against:
 				return fmt.Errorf("%s has no sentence on %s, which is %s and %s", notesFile, r.Run,
 					spaced(r.Label), r.outcome())
 			case why == "" && r.isJudged() && r.Unseen != "":
 				why = "the audit objects to " + r.Unseen
+			case why == "" && r.outcome() == withoutKernel && len(r.Libraries) == 0:
+				why = "torch computes it"
 			case why == "" && r.outcome() == withoutKernel:
 				why = "libraries compute it: " + short(r.Libraries)
 			case why == "":
