@@ -40,8 +40,8 @@ func TestEarlierDecks(t *testing.T) {
 	all := []*solution{
 		{run: "20260614_132700_a_01_sum", deck: "hard", problem: "01_sum", card: "b200"},
 		{run: "20260614_132900_b_01_sum", deck: "hard", problem: "01_sum", card: "b200"},
-		{run: "20260501_000000_c_01_sum", deck: "hard", problem: "01_sum", card: "b200"}, // before the history
-		{run: "20260601_010000_d_02_max", deck: "hard", problem: "02_max", card: "b200"}, // no problem now
+		{run: "20260501_000000_c_01_sum", deck: "hard", problem: "01_sum", card: "b200"}, // earlier
+		{run: "20260601_010000_d_02_max", deck: "hard", problem: "02_max", card: "b200"}, // has none
 		{run: "d_01_sum", deck: "hard", problem: "01_sum", card: "b200"},
 	}
 	j := &judging{clone: clone, work: filepath.Join(t.TempDir(), "work")}

@@ -67,9 +67,9 @@ func put(page, made string) error {
 	return os.WriteFile(page, []byte(before+begins+made+ends+after), 0o644)
 }
 
-// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates, those
-// on a processor with solutions: what became of each that is a hack or a bug, or that the rates count against
-// triad.
+// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates. In
+// solutions stand the tables of a processor, and what became of each solution that is a hack or a bug, or that
+// the rates count against triad.
 func matrix(all []row, notes map[string]string) (tables, solutions string, err error) {
 	var b, of strings.Builder
 	for _, heldOut := range []bool{false, true} {

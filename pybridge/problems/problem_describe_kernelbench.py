@@ -132,8 +132,9 @@ class File(problem_describe.Description):
         except Exception:  # the first call says what is wrong
             return
         if given < len(needed):
-            raise Refused(f"its get_inputs() gives no {' or '.join(needed[given:])}, which its forward takes: "
-                          "only its own check draws them")
+            missing = " or ".join(needed[given:])
+            raise Refused(f"its get_inputs() gives no {missing}, which its forward takes: only its own check "
+                          "draws them")
 
     def tensors(self) -> None:
         """Names and types of the tensors."""
