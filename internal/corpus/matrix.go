@@ -68,8 +68,8 @@ func put(page, made string) error {
 }
 
 // matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates. In
-// solutions stand the tables of a processor, and what became of each solution that is a hack or a bug, or that
-// the rates count against triad.
+// solutions stand the tables of a processor, and what became of each solution that is a hack or a bug, or
+// that the rates count against triad.
 func matrix(all []row, notes map[string]string) (tables, solutions string, err error) {
 	var b, of strings.Builder
 	for _, heldOut := range []bool{false, true} {
