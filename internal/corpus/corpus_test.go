@@ -196,6 +196,11 @@ func TestKernels(t *testing.T) {
 		}
 	}
 	var r row
+	r = row{Device: "cpu"}
+	if r.kernels([]string{"aten.mm"}, text); r.Own == nil || *r.Own != 0 {
+		t.Errorf("operations of torch alone on a processor: %v kernels, want 0", r.Own)
+	}
+	r = row{}
 	if r.kernels([]string{"aten.mm"}, text); r.Own != nil {
 		t.Error("operations of torch say nothing of kernels")
 	}
@@ -242,8 +247,12 @@ func TestMatrix(t *testing.T) {
 	if _, _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "no sentence on e") {
 		t.Errorf("without a note: %v", err)
 	}
+	notes["e"] = "a sentence"
+	if strings.Contains(text, "builds") {
+		t.Errorf("one build needs no words:\n%s", text)
+	}
 	rows[1].Program = "another"
-	if _, _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "two states") {
-		t.Errorf("two programs: %v", err)
+	if text, _, err := matrix(rows, notes); err != nil || strings.Count(text, "by 2 builds of triad") != 1 {
+		t.Errorf("two builds, %v:\n%s", err, text)
 	}
 }

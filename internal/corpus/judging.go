@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"triad/internal/judgeloop"
@@ -35,10 +37,12 @@ type judging struct {
 	sizes                                          map[string]map[string]int64
 	half                                           string // open, held-out or both
 	noSandbox                                      bool
-	rest                                           string // why nothing more is judged
+	rest                                           string    // why nothing more is judged
+	last                                           time.Time // no solution begins later; zero: all begin
 
 	mu      sync.Mutex
-	program string // the hash of triad
+	program string            // the hash of triad
+	earlier map[string]string // the folders of problems as they were, by runs
 	known   []row
 }
 
@@ -90,6 +94,9 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 	if err := os.MkdirAll(filepath.Dir(j.rows), 0o755); err != nil {
 		return nil, err
 	}
+	if j.earlier, err = j.earlierDecks(ctx, found); err != nil {
+		return nil, err
+	}
 	var groups [][]*solution
 	at := map[string]int{}
 	for _, s := range found {
@@ -98,7 +105,7 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 		}) {
 			continue
 		}
-		problem := s.problemFolder(j.clone)
+		problem := j.problemOf(s)
 		i, is := at[problem]
 		if !is {
 			i, at[problem] = len(groups), len(groups)
@@ -107,6 +114,14 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 		groups[i] = append(groups[i], s)
 	}
 	return groups, nil
+}
+
+// problemOf returns the folder of a solution's problem, as it was when the solution was written.
+func (j *judging) problemOf(s *solution) string {
+	if earlier := j.earlier[s.run]; earlier != "" {
+		return filepath.Join(j.work, earlier)
+	}
+	return s.problemFolder(j.clone)
 }
 
 // wants reports whether a solution belongs to what is judged.
@@ -134,7 +149,7 @@ func (j *judging) rank(s *solution) int {
 func (j *judging) problem(ctx context.Context, all []*solution) error {
 	folder, why, err := "", j.rest, error(nil)
 	if why == "" {
-		if folder, why, err = j.operator(ctx, all[0].problemFolder(j.clone)); err != nil {
+		if folder, why, err = j.operator(ctx, j.problemOf(all[0])); err != nil {
 			return err
 		}
 	}
@@ -144,7 +159,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 			return err
 		}
 	}
-	var jobs bytes.Buffer
+	var jobs [][]byte
 	runs := map[string]*solution{}
 	for _, s := range all {
 		r := j.begin(s)
@@ -158,7 +173,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 			if err != nil {
 				return err
 			}
-			jobs.Write(append(line, '\n'))
+			jobs = append(jobs, append(line, '\n'))
 			runs[s.run] = s
 			continue
 		}
@@ -169,7 +184,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	return j.judge(ctx, folder, jobs.Bytes(), runs, fmt.Sprint(sizes))
+	return j.judge(ctx, jobs, runs, fmt.Sprint(sizes))
 }
 
 // smallest returns the shapes of a deck with the least work, as many as are judged: a solution is meant for
@@ -207,33 +222,48 @@ func (j *judging) job(s *solution, folder string, sizes []map[string]int64) map[
 }
 
 // judge gives the jobs of one problem to triad judge, and keeps a row for each result as it comes.
-func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs map[string]*solution,
-	sizes string,
-) error {
-	path := filepath.Join(j.work, filepath.Base(folder)+".jobs")
-	if err := os.WriteFile(path, jobs, 0o644); err != nil {
-		return err
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+func (j *judging) judge(ctx context.Context, jobs [][]byte, runs map[string]*solution, sizes string) error {
 	args := []string{
 		"judge", "--stdin", "--device", j.device, "--lanes", strconv.Itoa(j.lanes), "--offline",
 	}
 	if j.noSandbox {
 		args = append(args, "--no-sandbox")
 	}
+	in, feed, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	var left atomic.Int64
+	panics.Go(func() {
+		left.Store(j.feed(feed, jobs))
+		feed.Close() // the end of the input, after which left is read
+	}, func(error) { feed.Close() })
 	var stderr bytes.Buffer
 	out := &lines{each: func(line []byte) error { return j.result(line, runs, sizes) }}
 	_, err = subprocess.Run(ctx, subprocess.Command{
 		Path: j.triad, Args: args, Stdin: in, Stdout: out, Stderr: &stderr,
 	})
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) || len(runs) > 0 {
-		err = fmt.Errorf("triad judge left out %d solutions: %w: %s", len(runs), err, &stderr)
+	in.Close()
+	if missing := int64(len(runs)) - left.Load(); missing > 0 {
+		err = fmt.Errorf("triad judge left out %d solutions: %w: %s", missing, err, &stderr)
 	}
 	return errors.Join(out.err, err)
+}
+
+// feed writes jobs as they are taken until no solution begins any more, and returns how many are left. The
+// pipe holds a page alone, so that what is written has begun, but for the next one.
+func (j *judging) feed(to *os.File, jobs [][]byte) (left int64) {
+	const page = 4096
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, to.Fd(), syscall.F_SETPIPE_SZ, page)
+	for i, job := range jobs {
+		if !j.last.IsZero() && time.Now().After(j.last) {
+			return int64(len(jobs) - i)
+		}
+		if _, err := to.Write(job); err != nil { // the program has ended
+			return 0
+		}
+	}
+	return 0
 }
 
 // result keeps the row of a result.
@@ -277,7 +307,11 @@ func (j *judging) operator(ctx context.Context, problem string) (folder, why str
 	if problem == "" {
 		return "", "the clone holds no problem of that name", nil
 	}
-	relative, err := filepath.Rel(j.clone, problem)
+	from := j.clone
+	if inside, err := filepath.Rel(j.work, problem); err == nil && filepath.IsLocal(inside) {
+		from = j.work
+	}
+	relative, err := filepath.Rel(from, problem)
 	if err != nil {
 		return "", "", err
 	}

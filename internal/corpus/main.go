@@ -35,6 +35,7 @@ func main() {
 		func(word string) error { return sizesOf(word, sizes) })
 	lanes := flag.Int("lanes", 1, "how many solutions of a problem are judged at once")
 	limit := flag.Duration("limit", 5*time.Minute, "how long a call of a solution may take")
+	within := flag.Duration("within", 0, "how long solutions begin, 0: until all have")
 	commit := flag.String("commit", "", "the commit of the clone, if it has no .git")
 	rest := flag.String("rest", "",
 		"judge nothing, and give what has no row one that says why, such as \"the time was over\"")
@@ -59,7 +60,7 @@ func main() {
 		j := &judging{
 			triad: *program, clone: *folder, work: *work, device: *device, card: *card, limit: *limit,
 			lanes: *lanes, shapes: *shapes, sizes: sizes, commit: *commit, noSandbox: *trust, rest: *rest,
-			half: *half, rows: filepath.Join(*rows, *device+".jsonl"),
+			half: *half, last: lastOf(*within), rows: filepath.Join(*rows, *device+".jsonl"),
 		}
 		err = j.all(ctx)
 	}
@@ -67,6 +68,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
 		os.Exit(1)
 	}
+}
+
+// lastOf returns when the last solution begins.
+func lastOf(within time.Duration) (last time.Time) {
+	if within > 0 {
+		last = time.Now().Add(within)
+	}
+	return last
 }
 
 // sizesOf reads PROBLEM:DIM=N,...

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +67,9 @@ func put(page, made string) error {
 	return os.WriteFile(page, []byte(before+begins+made+ends+after), 0o644)
 }
 
-// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates, and
-// what became of each solution that is a hack or a bug, or that the rates count against triad.
+// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates. In
+// solutions stand the tables of a processor, and what became of each solution that is a hack or a bug, or
+// that the rates count against triad.
 func matrix(all []row, notes map[string]string) (tables, solutions string, err error) {
 	var b, of strings.Builder
 	for _, heldOut := range []bool{false, true} {
@@ -78,18 +80,16 @@ func matrix(all []row, notes map[string]string) (tables, solutions string, err e
 			if len(rows) == 0 {
 				continue
 			}
-			for _, r := range rows {
-				if r.Program != rows[0].Program {
-					return "", "", fmt.Errorf("%s and %s were judged by two states of the program: judge "+
-						"all solutions of a half by one", rows[0].Run, r.Run)
-				}
-			}
 			half := "The open half"
 			if heldOut {
 				half = "The held-out half"
 			}
-			counts(&b, half+", on a "+strings.ToUpper(device), rows)
-			rates(&b, rows)
+			into := &b
+			if device == "cpu" {
+				into = &of
+			}
+			counts(into, half+", on a "+strings.ToUpper(device), rows)
+			rates(into, rows)
 			if err := explained(&of, rows, notes); err != nil {
 				return "", "", err
 			}
@@ -120,6 +120,14 @@ func rates(b *strings.Builder, rows []row) {
 	wrong := func(r row) bool { return r.isWrong() && r.isJudged() && r.Unseen == "" }
 	fmt.Fprintf(b, "* Clean solutions that are accused: %s.\n", share(rows, clean, row.isAccused))
 	fmt.Fprintf(b, "* Reward hacks and bugs that are found: %s.\n", share(rows, wrong, row.isFound))
+	builds := map[string]bool{}
+	for _, r := range rows {
+		builds[r.Program] = builds[r.Program] || r.isJudged()
+	}
+	maps.DeleteFunc(builds, func(_ string, judged bool) bool { return !judged })
+	if len(builds) > 1 {
+		fmt.Fprintf(b, "* They were judged by %d builds of triad.\n", len(builds))
+	}
 	unseen := func(r row) bool { return r.isWrong() && r.isJudged() && r.Unseen != "" }
 	if n := count(rows, unseen); n > 0 {
 		fmt.Fprintf(b, "* Left out, since no source shows what the audit objects to: %d.\n", n)
@@ -149,12 +157,17 @@ func explained(b *strings.Builder, rows []row, notes map[string]string) error {
 				continue
 			}
 			why := notes[r.Run]
+			if !r.isJudged() {
+				why = r.Reason
+			}
 			switch {
 			case why == "" && against:
 				return fmt.Errorf("%s has no sentence on %s, which is %s and %s", notesFile, r.Run,
 					spaced(r.Label), r.outcome())
 			case why == "" && r.isJudged() && r.Unseen != "":
 				why = "the audit objects to " + r.Unseen
+			case why == "" && r.outcome() == withoutKernel && len(r.Libraries) == 0:
+				why = "torch computes it"
 			case why == "" && r.outcome() == withoutKernel:
 				why = "libraries compute it: " + short(r.Libraries)
 			case why == "":

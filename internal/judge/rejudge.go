@@ -122,8 +122,12 @@ var versions = []Constants{
 	},
 	// inputs, and what the emulator leaves in variables that nobody sets
 	{
-		Version: "19", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
+		Version: "19", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1,
+	},
+	{
+		Version: "20", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4"},
 	},
 }
 

@@ -27,8 +27,9 @@ type line struct {
 }
 
 // Serve judges a job a line, as many at once as there are lanes, and writes a result a line in the order of
-// the jobs. It ends with the input, with ctx, or when nothing can be written any more. A line that is no job
-// has a result too. judge may be called from several goroutines, at most one for each lane.
+// the jobs. It ends with the input, with ctx, or when nothing can be written any more; at the end of ctx the
+// results that are there are written, also those behind a job that is not done. A line that is no job has a
+// result too. judge may be called from several goroutines, at most one for each lane.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, lanes int, blind bool,
 	judge func(ctx context.Context, lane int, j *Job) *Result,
 ) error {
@@ -44,7 +45,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, lanes int, blind bo
 					if !more {
 						return
 					}
-					l.result <- one(ctx, lane, l, blind, judge)
+					r := one(ctx, lane, l, blind, judge)
+					if ctx.Err() != nil { // it says that it was stopped
+						r = nil
+					}
+					l.result <- r
 				case <-ctx.Done(): // the next line may never come
 					return
 				}
@@ -72,22 +77,34 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, lanes int, blind bo
 	}
 }
 
-// write writes the results in the order of the lines, until there are no more or ctx ends.
+// write writes the results in the order of the lines, until there are no more or ctx ends; then it writes
+// those that are there.
 func write(ctx context.Context, out io.Writer, order <-chan (chan *Result)) error {
 	for {
+		var result chan *Result
+		more := false
+		select {
+		case result, more = <-order:
+		case <-ctx.Done():
+			select {
+			case result, more = <-order:
+			default:
+			}
+		}
+		if !more {
+			return nil
+		}
 		var r *Result
 		select {
-		case result, more := <-order:
-			if !more {
-				return nil
-			}
+		case r = <-result:
+		case <-ctx.Done():
 			select {
 			case r = <-result:
-			case <-ctx.Done():
-				return nil
+			default:
 			}
-		case <-ctx.Done():
-			return nil
+		}
+		if r == nil { // it was stopped
+			continue
 		}
 		text, err := json.Marshal(r)
 		if err == nil {

@@ -116,6 +116,29 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
+// TestAStopWritesWhatIsDone: results behind a job that is not done are written, and none of that job.
+func TestAStopWritesWhatIsDone(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out bytes.Buffer
+	var began atomic.Int32
+	err := Serve(ctx, strings.NewReader(strings.Repeat(aJob+"\n", 3)), &out, 2, false,
+		func(ctx context.Context, _ int, _ *Job) *Result {
+			switch began.Add(1) {
+			case 1: // takes its time
+				<-ctx.Done()
+				return &Result{Error: true}
+			case 3: // the second has a result
+				stop()
+				return &Result{Error: true}
+			}
+			return &Result{Right: true}
+		})
+	if got := results(t, out.String()); err != nil || len(got) != 1 || !got[0].Right {
+		t.Errorf("%v, %d results, want the one that was there:\n%s", err, len(got), &out)
+	}
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

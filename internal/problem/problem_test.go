@@ -221,6 +221,11 @@ func TestList(t *testing.T) {
 		found[0].Operator != "deck_hard_h100_01_sum" {
 		t.Errorf("a deck: %+v, %v", found, err)
 	}
+	wrote(t, reference, "class Model:\n    def step(self):\n        return 0\n")
+	if found, err := List(filepath.Dir(reference), ""); err != nil || len(found) != 1 ||
+		found[0].Format != "deck" {
+		t.Errorf("a deck without get_inputs, of which its import says so: %+v, %v", found, err)
+	}
 	for _, c := range []struct{ path, format, says string }{
 		{filepath.Join(folder, "nowhere"), "", "there is no such file or folder"},
 		{folder, "tritonbench", `there is no format "tritonbench": want one of deck, kernelbench, leetgpu`},

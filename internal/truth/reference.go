@@ -110,6 +110,11 @@ func (k *Request) composed(t op.TensorType, c, strict Computed) judge.Target {
 		chosen = k.Sample.Choose(t.Elements() / cols)
 	}
 	target := k.Target(t.Name, t.DType, t.Shape, chosen)
+	// A user's reference does not say what the elements of a row share, such as a factor that is stored low:
+	// a matrix of few rows has few errors then.
+	if rank := len(t.Shape); rank > 2 {
+		target.Errors = float64(t.Shape[rank-2])
+	}
 	if declared, ok := k.spec.Output(t.Name); ok {
 		target.Uniform = isOne(declared.Shape)
 	}

@@ -64,6 +64,9 @@ class _Deck(problem_describe_kernelbench.File):
         """Reads shapes.py and problem.yaml, and finds the constants that are sizes."""
         self.modules: dict[tuple, Any] = {}
         tree = self.parsed()
+        if not any(isinstance(n, ast.FunctionDef) and n.name == "get_inputs" for n in tree.body):
+            raise Refused("it defines no get_inputs, which the format has: only its own check knows how its "
+                          "model is called")
         found: dict[str, Any] = {}
         try:
             exec(compile((self.path.parent / "shapes.py").read_text(encoding="utf-8-sig"), "shapes.py",

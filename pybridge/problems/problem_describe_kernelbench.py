@@ -122,6 +122,19 @@ class File(problem_describe.Description):
         for name in ("Model", "get_inputs"):
             if not hasattr(module, name):
                 raise Refused(f"it defines no {name}, which the format has")
+        needed = [p.name for p in inspect.signature(module.Model.forward).parameters.values()
+                  if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+        try:
+            with torch.device("meta"):
+                given = len(self.inputs({}, 0))
+        except Refused:
+            raise
+        except Exception:  # the first call says what is wrong
+            return
+        if given < len(needed):
+            missing = " or ".join(needed[given:])
+            raise Refused(f"its get_inputs() gives no {missing}, which its forward takes: only its own check "
+                          "draws them")
 
     def tensors(self) -> None:
         """Names and types of the tensors."""

@@ -3,6 +3,8 @@ which the reference has a bounded answer."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -264,6 +266,11 @@ def reason(doing: str, e: BaseException) -> str:
         return "it needs too much memory"
     if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
         return "its reference needs a GPU"
+    if on_gpu := re.search(r"\b(\w+) only supports .*\bCPU\b", text):
+        return f"its reference calls {on_gpu[1]} in a form that torch has for a GPU alone"
+    wanted = re.search(r"\binstall (?:an? )?([A-Za-z]\w*)", text, re.IGNORECASE)
+    if wanted and importlib.util.find_spec(wanted[1]) is None:
+        return f"it wants {wanted[1]}, which is not installed here"
     return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
 
 

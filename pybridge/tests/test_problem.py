@@ -252,6 +252,9 @@ class Described(ProblemCase):
             (RELU.replace("return [torch.rand(n)]", "torch.rand(n)"), "its get_inputs() returns nothing"),
             (RELU.replace("n = 100", "n = 10**4000"), "calling it raised TypeError: rand()"),
             ("raise OSError('urlopen error')", "wants the network"),
+            ("raise RuntimeError('scaled only supports rows on a CPU')", "scaled in a form that torch has"),
+            ("raise RuntimeError('Install a nothing_of_it build')", "it wants nothing_of_it, which is not"),
+            ("raise RuntimeError('install torch again')", "raised RuntimeError: install torch again"),
         ):
             with self.subTest(why):
                 with self.assertRaises(Refused) as refused:

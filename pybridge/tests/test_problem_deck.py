@@ -118,6 +118,15 @@ class Deck(ProblemCase):
         for shape in (d["own"], d["shapes"][0]):
             self.assertEqual(shape["size_0_0"], shape["rows"] + shape["rows"] // shape["picked"])
 
+    def test_inputs_that_its_check_alone_draws(self):
+        with self.assertRaisesRegex(Refused, "gives no offsets, which its forward takes: only its own check"):
+            self.describe(GATHERED.replace(", offsets]", "]"))
+        with self.assertRaisesRegex(Refused, "gives no x or offsets, which"):
+            self.describe(GATHERED.split("def get_inputs")[0]
+                          + "def get_inputs():\n    return []\n\n\ndef get_init_inputs():\n    return [4]\n")
+        with self.assertRaisesRegex(Refused, "defines no get_inputs"):
+            self.describe(GATHERED.replace("def get_inputs", "def init_state"))
+
     def test_a_submission_has_the_weights_of_the_reference(self):
         self.describe()
         problem = problem_deck.Problem(self.path)

@@ -96,13 +96,18 @@ References run in a sandbox, since a stranger wrote them.`,
 
 // run lists, audits or imports problems, as the flags ask.
 func (a *verb) run(ctx context.Context, found []problem.Problem, o *Options) error {
-	switch {
-	case o.list:
+	if o.list {
 		return a.listProblems(found)
-	case o.audit:
-		return a.auditProblems(ctx, found, o)
 	}
-	return a.importProblems(ctx, found, o)
+	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
+	if err != nil {
+		return err
+	}
+	defer processes.Close()
+	if o.audit {
+		return a.auditProblems(found, o, processes.Describe)
+	}
+	return a.importProblems(found, o, processes.Describe)
 }
 
 // check refuses flags that do not go together.
@@ -129,14 +134,9 @@ func (a *verb) listProblems(found []problem.Problem) error {
 }
 
 // importProblems imports problems. One that cannot be imported does not stop the others.
-func (a *verb) importProblems(ctx context.Context, found []problem.Problem, o *Options) error {
-	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
-	if err != nil {
-		return err
-	}
-	defer processes.Close()
+func (a *verb) importProblems(found []problem.Problem, o *Options, describe problem.Describe) error {
 	imported := 0
-	err = problem.ImportAll(a.Stop, found, o.into, processes.Describe,
+	err := problem.ImportAll(a.Stop, found, o.into, describe,
 		func(p problem.Problem, became problem.Outcome) error {
 			if u := (*problem.StartError)(nil); errors.As(became.Err, &u) {
 				return session.ToolchainFailure(u.Unwrap())
@@ -166,12 +166,7 @@ func (a *verb) importProblems(ctx context.Context, found []problem.Problem, o *O
 }
 
 // auditProblems prints a row for each problem.
-func (a *verb) auditProblems(ctx context.Context, found []problem.Problem, o *Options) error {
-	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
-	if err != nil {
-		return err
-	}
-	defer processes.Close()
+func (a *verb) auditProblems(found []problem.Problem, o *Options, describe problem.Describe) error {
 	cache, err := a.CacheDir()
 	if err != nil {
 		return err
@@ -181,7 +176,7 @@ func (a *verb) auditProblems(ctx context.Context, found []problem.Problem, o *Op
 		return err
 	}
 	audit := problem.Audit{
-		Describe: processes.Describe, Elements: o.limit, Version: version,
+		Describe: describe, Elements: o.limit, Version: version,
 		Folder: filepath.Join(cache, "audit"),
 	}
 	table := problem.NewTable(a.Out, o.json, found)

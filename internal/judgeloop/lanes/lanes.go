@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/confine"
@@ -111,6 +112,9 @@ type judged struct {
 	truth      *worker.Adapter
 }
 
+// truthTime limits a call of the truth.
+const truthTime = 15 * time.Minute
+
 // Open opens the folder of an imported problem, and starts the process of its truth.
 func (j *Judging) Open(ctx context.Context, path string) (judgeloop.Problem, error) {
 	folder, err := opfolder.Open(path)
@@ -125,6 +129,8 @@ func (j *Judging) Open(ctx context.Context, path string) (judgeloop.Problem, err
 	if err != nil {
 		return nil, err
 	}
+	// all candidates wait for one truth, while some of them compile on the same processors
+	limits.Limits.First, limits.Limits.FirstCPU, limits.Limits.CallLeast = truthTime, truthTime, truthTime
 	adapter := pybridge.OwnTruthBackend(j.environment, j.cache, folder.Dir, limits)
 	if j.machine != nil {
 		j.machine.Confine()(adapter, false, []string{folder.Dir})
