@@ -141,6 +141,10 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			), true
 		}
 	}
+	if at := strings.Index(message, "a macro that hides a "); at >= 0 && emulated {
+		return op.StatusUnsupported, "a macro hides a launch, and the emulator reads it where it is written: " +
+			"run it where a GPU is, or use " + message[strings.Index(message[at:], "cuda")+at:], true
+	}
 	sentence = undefinedConstants(message, log)
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }

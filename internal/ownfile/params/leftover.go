@@ -353,7 +353,8 @@ func takeElements(b *binding.Binding, a *binding.Argument, numbers []int) bool {
 	all := binding.DimNames(b.Spec)
 	product := strings.Join(all, " * ")
 	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
-		!a.IsInteger() || b.GivesAnySize() || len(b.Options.Dims) > 0 && len(unmatchedSizes(b, a.Param)) < 2 {
+		!a.IsInteger() || binding.CountsThreads(a.Param) || b.GivesAnySize() ||
+		len(b.Options.Dims) > 0 && len(unmatchedSizes(b, a.Param)) < 2 {
 		return false
 	}
 	a.Role, a.Target = binding.Size, product
