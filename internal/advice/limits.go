@@ -169,6 +169,12 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 			"registers: import the extension in the file, or judge the .cu that has it, with --add", m[1],
 			m[2])
 	}
+	// Python 3.11 cannot tell an f-string with quotes or backslashes within braces from one without its end.
+	if strings.Contains(message, "SyntaxError: f-string: expecting '}'") ||
+		strings.Contains(message, "SyntaxError: f-string expression part cannot include a backslash") {
+		return op.StatusUnavailable, "its f-string is none before Python 3.12, where braces may hold any quotes " +
+			"(" + harmless.FirstLine(message) + "): use other quotes in it, or name a newer Python in TRIAD_PYTHON"
+	}
 	if strings.Contains(message, ": SystemExit: ") {
 		return op.StatusUnavailable, "it ends the process when it is imported: put what runs at the top of " +
 			"the file under if __name__ == \"__main__\": (" + harmless.FirstLine(message) + ")"

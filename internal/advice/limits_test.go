@@ -20,6 +20,10 @@ var buildLimits = []struct {
 		op.StatusUnavailable, "it includes cutlass/cutlass.h,",
 	},
 	{
+		"/x.py:205: SyntaxError: f-string: expecting '}'", "",
+		false, op.StatusUnavailable, "its f-string is none before Python 3.12",
+	},
+	{
 		"x.cu:7: cannot read what <<< launches; a macro that hides a launch can use " +
 			"cudaLaunchKernelEx(&config, kernel, args...) or CUDA_LAUNCH(kernel, grid)", "",
 		false, op.StatusUnsupported, "a macro hides a launch, and the emulator reads it where it is " +
