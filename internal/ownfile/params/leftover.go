@@ -134,7 +134,7 @@ func leftoverNumbers(b *binding.Binding, numbers []int) error {
 			a.Role, a.Target, a.Index = open[0].Role, open[0].Target, open[0].Index
 			continue
 		}
-		if !takeConstant(b, a) && !takeShare(b, a) {
+		if !takeConstant(b, a) && !takeShare(b, a) && !takeAgain(b, a) {
 			has := strings.Join(binding.DimNames(b.Spec), ", ")
 			if attributes := binding.AttributeNames(b.Spec); len(attributes) > 0 {
 				has += " and the attributes " + strings.Join(attributes, ", ")
@@ -199,6 +199,19 @@ func takeConstant(b *binding.Binding, a *binding.Argument) bool {
 		return false
 	}
 	a.Role, a.Target, a.Index = binding.Constant, "1, as a factor of "+rows, 1
+	return true
+}
+
+// takeAgain takes a number for a size that another parameter gives already, if its name denotes that size:
+// the columns of a and the rows of b.
+func takeAgain(b *binding.Binding, a *binding.Argument) bool {
+	at := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool {
+		return b.GivesSize(d.Name) && match.Score(b.Spec, b.Pass, a.Name, d.Name) > match.Weak
+	})
+	if at < 1 || !a.IsInteger() || b.Function.Kind == cfacts.Python {
+		return false
+	}
+	a.Role, a.Target, a.Index = binding.Size, b.Spec.Dims[at].Name, at
 	return true
 }
 
