@@ -66,7 +66,8 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 func TestRelationsHoldAtEveryCase(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
-			need.Long(t, "each relation is asked at every case", append(need.Operator(o.Spec.Name), need.Judge...)...)
+			need.Long(t, "each relation is asked at every case",
+				append(need.Operator(o.Spec.Name), need.Judge...)...)
 			truthtest.EveryRelatedCase(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
 				for _, held := range truthtest.Holds(r, o.Spec.DefaultContract(c.DType), calls) {
 					if !held.Accepted() {
