@@ -81,7 +81,7 @@ func (f *file) nullArguments(view []byte, open int) {
 
 // kernelName returns the kernel's expression on one line.
 func kernelName(expression []byte) string {
-	return strings.Join(strings.Fields(string(expression)), " ")
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(expression), "\\\n", "\n")), " ")
 }
 
 // configurationEnd returns the offset and the end of the >>> that closes a configuration beginning at from,

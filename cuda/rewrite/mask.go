@@ -279,8 +279,8 @@ func skip(text []byte, i int) int {
 }
 
 func skipBack(text []byte, i int) int {
-	for i > 0 && isBlank(text[i-1]) {
-		i--
+	for i > 0 && (isBlank(text[i-1]) || text[i-1] == '\\' && i < len(text) && text[i] == '\n') {
+		i-- // of a line that a backslash continues, that too
 	}
 	return i
 }

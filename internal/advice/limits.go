@@ -141,6 +141,10 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			), true
 		}
 	}
+	if at := strings.Index(message, "a macro that hides a "); at >= 0 && emulated {
+		return op.StatusUnsupported, "a macro hides a launch, and the emulator reads it where it is " +
+			"written: run it where a GPU is, or use " + message[at+strings.Index(message[at:], "cuda"):], true
+	}
 	sentence = undefinedConstants(message, log)
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }
@@ -164,6 +168,13 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 		return op.StatusUnavailable, fmt.Sprintf("it names torch.ops.%s.%s, which nothing that it imports "+
 			"registers: import the extension in the file, or judge the .cu that has it, with --add", m[1],
 			m[2])
+	}
+	// Python 3.11 cannot tell an f-string with quotes or backslashes within braces from one without its end.
+	if strings.Contains(message, "SyntaxError: f-string: expecting '}'") ||
+		strings.Contains(message, "SyntaxError: f-string expression part cannot include a backslash") {
+		return op.StatusUnavailable, "its f-string is none before Python 3.12, where braces may hold any " +
+			"quotes (" + harmless.FirstLine(message) + "): use other quotes in it, or name a newer Python " +
+			"in TRIAD_PYTHON"
 	}
 	if strings.Contains(message, ": SystemExit: ") {
 		return op.StatusUnavailable, "it ends the process when it is imported: put what runs at the top of " +

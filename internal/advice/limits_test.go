@@ -20,6 +20,16 @@ var buildLimits = []struct {
 		op.StatusUnavailable, "it includes cutlass/cutlass.h,",
 	},
 	{
+		"/x.py:205: SyntaxError: f-string: expecting '}'", "",
+		false, op.StatusUnavailable, "its f-string is none before Python 3.12",
+	},
+	{
+		"x.cu:7: cannot read what <<< launches; a macro that hides a launch can use " +
+			"cudaLaunchKernelEx(&config, kernel, args...) or CUDA_LAUNCH(kernel, grid)", "",
+		false, op.StatusUnsupported, "a macro hides a launch, and the emulator reads it where it is " +
+			"written: run it where a GPU is, or use cudaLaunchKernelEx(&config",
+	},
+	{
 		"x.cu:3: redefinition of 'constexpr const int warpSize'",
 		"x.cu:3:15: error: redefinition of 'constexpr const int warpSize'\n" +
 			"cuda/emulator/cuemu/execution.h:24:22: note: 'constexpr const int warpSize' previously " +

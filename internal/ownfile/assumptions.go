@@ -171,7 +171,7 @@ func smallLiterals(b *binding.Binding) []string {
 // Guesses reports whether a parameter was taken for a size though its name says too little.
 func Guesses(b *binding.Binding) bool {
 	_, guessed := params.GuessedParameters(b)
-	return len(guessed) > 0 && slices.ContainsFunc(b.Args, func(a binding.Argument) bool {
+	return slices.ContainsFunc(b.Args, func(a binding.Argument) bool {
 		return a.Role == binding.Size && slices.Contains(guessed, a.Name)
 	})
 }

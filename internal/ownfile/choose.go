@@ -412,9 +412,3 @@ func KernelsAlone(f *cfacts.File) (names []string) {
 	}
 	return names
 }
-
-// GuessesParameters reports whether the names of some parameters do not say what they stand for.
-func GuessesParameters(b *binding.Binding) bool {
-	_, parameters := params.GuessedParameters(b)
-	return len(parameters) > 0
-}

@@ -8,6 +8,7 @@ import (
 	"triad/internal/ownfile"
 	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/nearby"
+	"triad/internal/ownfile/params"
 )
 
 // takeText builds a changed text in place of the file's. It lies elsewhere, so the file's folder becomes an
@@ -44,7 +45,7 @@ func (r Interpretation) throughLauncher(request binding.Request, path string, co
 	if err != nil {
 		return nil, false
 	}
-	if assumesSomething(f) { // its kernels may be clearer
+	if slices.ContainsFunc(f.Bindings, params.Unclear) { // its kernels may be clearer
 		if alone, err := itself.Read(); err == nil {
 			return alone, true
 		}
@@ -55,12 +56,6 @@ func (r Interpretation) throughLauncher(request binding.Request, path string, co
 	}
 	f.Matched = slices.Insert(f.Matched, 0, "it has kernels alone, which "+name+" launches: that is judged")
 	return f, true
-}
-
-// assumesSomething reports whether a file leaves open what a parameter of a function stands for.
-func assumesSomething(f *File) bool {
-	return slices.ContainsFunc(f.Bindings,
-		func(b *binding.Binding) bool { return ownfile.GuessesParameters(b) })
 }
 
 // mostFunctions is the maximum number of functions of one file that are judged, each by itself, if none is

@@ -184,6 +184,7 @@ inline std::ostream &operator<<(std::ostream &to, const TensorOptions &o) {
 #include "c10/cuda/CUDAStream.h"
 #include "c10/util/Half.h"
 #include "pybind11/pybind11.h"
+#include "pybind11/stl.h"
 #include "torch/all.h"
 #include "torch/library.h"
 #include "torch/python.h"

@@ -40,6 +40,9 @@ func GuessedParameters(b *binding.Binding) (words, parameters []string) {
 	return words, parameters
 }
 
+// Unclear reports whether the names of some parameters do not say what they stand for.
+func Unclear(b *binding.Binding) bool { words, _ := GuessedParameters(b); return words != nil }
+
 // shownByWrites reports whether the lines of a function show which of its two pointers is the operator's only
 // input and which its only output: they write one of them.
 func shownByWrites(b *binding.Binding, a binding.Argument) bool {

@@ -181,24 +181,28 @@ func strideOf(name string) (of string, is bool) {
 	return "", name == "stride" || name == "pitch" || strings.HasSuffix(name, "row_stride")
 }
 
-// takeConstant takes a remaining number for the threads of a block, or for one more factor of a given size:
-// batch and length where the operator has rows.
+// takeConstant takes a remaining number for the threads of a block, for one more factor of the first size, as
+// batch and length where the operator has rows, or for another size that is given already and that its name
+// denotes: the columns of a and the rows of b.
 func takeConstant(b *binding.Binding, a *binding.Argument) bool {
 	if binding.CountsThreads(a.Param) {
-		a.Role, a.Target, a.Index = binding.Constant,
-			fmt.Sprintf("%d threads of a block", launches.BlockThreads), launches.BlockThreads
+		threads, of := launches.BlockThreads, "threads of a block"
 		if sizesBothSides(b, a.Param) {
-			a.Target, a.Index = fmt.Sprintf("%d threads on each side of a block", launches.SideThreads),
-				launches.SideThreads
+			threads, of = launches.SideThreads, "threads on each side of a block"
 		}
+		a.Role, a.Target, a.Index = binding.Constant, fmt.Sprintf("%d %s", threads, of), threads
 		return true
 	}
-	rows := b.Spec.Dims[0].Name
-	if !a.IsInteger() || b.Function.Kind == cfacts.Python && !b.FillsInPlace() || !b.GivesSize(rows) ||
-		match.Score(b.Spec, b.Pass, a.Name, rows) <= match.Weak {
+	at := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool {
+		return b.GivesSize(d.Name) && match.Score(b.Spec, b.Pass, a.Name, d.Name) > match.Weak
+	})
+	if at < 0 || !a.IsInteger() || b.Function.Kind == cfacts.Python && !b.FillsInPlace() {
 		return false
 	}
-	a.Role, a.Target, a.Index = binding.Constant, "1, as a factor of "+rows, 1
+	a.Role, a.Target, a.Index = binding.Size, b.Spec.Dims[at].Name, at
+	if at == 0 {
+		a.Role, a.Target, a.Index = binding.Constant, "1, as a factor of "+a.Target, 1
+	}
 	return true
 }
 
@@ -353,7 +357,8 @@ func takeElements(b *binding.Binding, a *binding.Argument, numbers []int) bool {
 	all := binding.DimNames(b.Spec)
 	product := strings.Join(all, " * ")
 	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
-		!a.IsInteger() || b.GivesAnySize() || len(b.Options.Dims) > 0 && len(unmatchedSizes(b, a.Param)) < 2 {
+		!a.IsInteger() || binding.CountsThreads(a.Param) || b.GivesAnySize() ||
+		len(b.Options.Dims) > 0 && len(unmatchedSizes(b, a.Param)) < 2 {
 		return false
 	}
 	a.Role, a.Target = binding.Size, product

@@ -53,7 +53,7 @@ func CUDAShim(include, name string, bindings []*binding.Binding) string {
 	head.WriteString("} // namespace triad_own\n\n")
 	// code meant only for an editor stands under #ifndef __CUDACC__
 	fmt.Fprintf(&head, "#ifndef __CUDACC__\n#define __CUDACC__ 1\n#endif\n"+
-		"#define main triad_own_main_of_the_file\n#include %s\n#undef main\n%s\n",
+		"#define main static triad_own_main_of_the_file\n#include %s\n#undef main\n%s\n",
 		strconv.Quote(include), Undefined(OwnWords))
 	fmt.Fprintf(&tail, "static const triad_kernel triad_own_kernels[] = {\n\t%s};\n"+
 		"static const triad_kernel *triad_own_list[%d];\n"+
