@@ -31,7 +31,7 @@ const books = "testdata/version.txt"
 
 // judging are the files with deciding constants.
 var judging = []string{
-	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
+	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go", "../truth/latent/*.go",
 	"../truth/rownorm/*.go", "../catalog/*/*.go",
 }
 
