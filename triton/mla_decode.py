@@ -18,7 +18,16 @@ import math
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, sixteen_bit, tl, too_old, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    ceildiv,
+    next_power_of_2,
+    sixteen_bit,
+    tl,
+    too_old,
+    triton,
+)
 
 DIFFERENTIABLE = ()  # of the inputs of reference: decoding has no backward
 PAGE = 64
