@@ -20,10 +20,6 @@ var _ = truth.Relate("mla_decode",
 		Outputs: []string{"o", "lse"}, Applies: some, Second: latent.TurnedBlocks, States: truth.Stays,
 	},
 	truth.Relation{
-		Name: "a token that is masked does not show", ToTheBit: true, Pass: op.Forward,
-		Outputs: []string{"o", "lse"}, Applies: masks, Second: latent.OtherLastToken, States: latent.EarlierStay,
-	},
-	truth.Relation{
 		Name: "a query of zeros weighs all tokens alike", Pass: op.Forward, Outputs: []string{"lse"},
 		Applies: some, Second: latent.ZeroQueries, States: latent.CountsTokens,
 	},
@@ -32,9 +28,4 @@ var _ = truth.Relate("mla_decode",
 // some reports whether a query sees a token: under zeros every sequence may be empty.
 func some(c op.Case) bool {
 	return truth.HasElements(1, "batch")(c) && (c.Distribution != "zeros" || c.Attrs.Number("least_length") > 0)
-}
-
-// masks reports whether the last token is hidden from a query.
-func masks(c op.Case) bool {
-	return some(c) && c.Attrs.Number("causal") != 0 && truth.HasElements(2, "seq_q")(c)
 }

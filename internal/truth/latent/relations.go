@@ -74,45 +74,6 @@ func TurnedBlocks(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, []tensor.Tensor{moved, table}
 }
 
-// OtherLastToken makes the last token of each sequence large, of either sign.
-func OtherLastToken(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	t, last := tokensIn(c, first), map[int64]bool{}
-	for b, length := range t.lengths {
-		if length > 0 {
-			last[t.row(int64(b), int64(length)-1)] = true
-		}
-	}
-	n := c.Dims.Get("head_dim")
-	return c, []tensor.Tensor{truth.Changed(first.Get("cache"), func(i int64, v float64) float64 {
-		switch {
-		case !last[i/n]:
-			return v
-		case i%3 == 0:
-			return -30
-		}
-		return 30
-	})}
-}
-
-// EarlierStay: the queries before the last keep every bit.
-func EarlierStay(a *truth.Related, output string) judge.Statement {
-	c, shape := a.First.Case, a.First.Target(output).Shape
-	if a.Failed() {
-		return judge.Statement{}
-	}
-	perQuery := int64(1) // lse [batch, heads, seq_q]
-	if len(shape) == 4 {
-		perQuery = shape[2] * shape[3]
-	}
-	at := []int64{}
-	for i := range a.First.Target(output).Elements() {
-		if queries := c.Dims.Get("seq_q"); i/perQuery%queries < queries-1 {
-			at = append(at, i)
-		}
-	}
-	return a.Equal(output, 1, at)
-}
-
 // ZeroQueries makes every query 0.
 func ZeroQueries(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, []tensor.Tensor{truth.Changed(first.Get("q"), func(int64, float64) float64 { return 0 })}
