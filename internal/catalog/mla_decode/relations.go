@@ -13,7 +13,7 @@ var _ = truth.Relate("mla_decode",
 	},
 	truth.Relation{
 		Name: "what lies past a length does not show", ToTheBit: true, Pass: op.Forward,
-		Outputs: []string{"o", "lse"}, Applies: some, Second: latent.NothingPastLengths, States: truth.Stays,
+		Outputs: []string{"o", "lse"}, Applies: spare, Second: latent.NothingPastLengths, States: truth.Stays,
 	},
 	truth.Relation{
 		Name: "where a block lies in the cache does not matter", ToTheBit: true, Pass: op.Forward,
@@ -28,4 +28,10 @@ var _ = truth.Relate("mla_decode",
 // some reports whether a query sees a token: under zeros every sequence may be empty.
 func some(c op.Case) bool {
 	return truth.HasElements(1, "batch")(c) && (c.Distribution != "zeros" || c.Attrs.Number("least_length") > 0)
+}
+
+// spare reports whether the cache has rows that no sequence can have.
+func spare(c op.Case) bool {
+	tokens, pages := c.Dims.Get("seq_kv"), (c.Dims.Get("seq_kv")+63)/64
+	return some(c) && (tokens%64 != 0 || c.Dims.Get("blocks") > c.Dims.Get("batch")*pages)
 }
