@@ -1,13 +1,13 @@
 """mla_decode: o[b,i,h] = softmax_j(scale * q[b,i,h] . c_j) v_j and lse[b,h,i] = ln sum_j exp(scale * q . c_j)
-over the visible tokens j of sequence b: c_j = cache[block_table[b, j // 64], j % 64] is the latent row that all
-heads share, v_j its first head_dim_v elements
+over the visible tokens j of sequence b: c_j = cache[block_table[b, j // 64], j % 64] is the latent row that
+all heads share, v_j its first head_dim_v elements
 
 Layout   q [batch, seq_q, heads, head_dim], cache [blocks, 64, head_dim], any strides; block_table
          [batch, pages] and lengths [batch] int32; o [batch, seq_q, heads, head_dim_v] and lse
          [batch, heads, seq_q] fp32 contiguous. fp32 (products in IEEE fp32), fp16, bf16 (P is multiplied in
          the dtype: contract p16); every other value inside is fp32.
-Visible  is token j < lengths[b], and causal j <= i + lengths[b] - seq_q. What lies past a length is not read. A
-         query that sees nothing has o = 0 and lse = empty_lse.
+Visible  is token j < lengths[b], and causal j <= i + lengths[b] - seq_q. What lies past a length is not read.
+         A query that sees nothing has o = 0 and lse = empty_lse.
 Limits   triton: head_dim_v and the rest of head_dim multiples of 16, at most 576 in all
 Source   DeepSeek-AI 2024, arXiv:2405.04434; FlashMLA, flash_mla_with_kvcache
   triton/split   a program takes some heads and a part of a sequence; a second kernel joins the parts of a row
@@ -43,13 +43,13 @@ def _visible(lengths_ptr, b, i, seq_q, CAUSAL: tl.constexpr):
 
 
 @triton.jit
-def _mla_decode_split_kernel(q_ptr, cache_ptr, table_ptr, lengths_ptr, sum_ptr, max_ptr, total_ptr, seq_q, heads,
-                             head_dim, head_dim_v, pages, scale, q_b, q_s, q_h, q_d, c_b, c_s, c_d,
+def _mla_decode_split_kernel(q_ptr, cache_ptr, table_ptr, lengths_ptr, sum_ptr, max_ptr, total_ptr, seq_q,
+                             heads, head_dim, head_dim_v, pages, scale, q_b, q_s, q_h, q_d, c_b, c_s, c_d,
                              CAUSAL: tl.constexpr, REST: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
                              DV: tl.constexpr, DR: tl.constexpr):
     """The sums of M heads over a part of the tokens of one query, before they are divided: sum [row, part,
-    head_dim_v], with the largest score in powers of two and the total of weights, [row, part]. REST: a row has
-    elements that are no values."""
+    head_dim_v], with the largest score in powers of two and the total of weights, [row, part]. REST: a row
+    has elements that are no values."""
     query, part = tl.program_id(0).to(tl.int64), tl.program_id(2)
     b, i = query // seq_q, query % seq_q
     h = tl.program_id(1) * M + tl.arange(0, M)
@@ -148,16 +148,17 @@ def forward(q, cache, block_table, lengths, *, causal, scale, empty_lse, least_l
         q, cache, block_table, lengths, sums, maxima, totals, seq_q, heads, head_dim, head_dim_v, pages,
         scale * 1.4426950408889634, *q.stride(), *cache.stride(), CAUSAL=causal, REST=rest > 0,
         DR=max(16, next_power_of_2(rest)), num_warps=8, num_stages=2, **tile, **width)
-    _mla_decode_join_kernel[(len(sums),)](sums, maxima, totals, lengths, o, lse, parts, seq_q, heads, head_dim_v,
-                                          math.inf if empty_lse == "inf" else -math.inf, CAUSAL=causal, **width)
+    _mla_decode_join_kernel[(len(sums),)](sums, maxima, totals, lengths, o, lse, parts, seq_q, heads,
+                                          head_dim_v, math.inf if empty_lse == "inf" else -math.inf,
+                                          CAUSAL=causal, **width)
     return o, lse
 
 
 def _accepts_split(direction, q, *rest, head_dim_v, **attributes):
     n = q.shape[3]
     if n % 16 or head_dim_v % 16 or n > 576:
-        return (f"mla_decode/triton/split: head_dim {n} and head_dim_v {head_dim_v} are not multiples of 16, at "
-                f"most 576")
+        return (f"mla_decode/triton/split: head_dim {n} and head_dim_v {head_dim_v} are not multiples of 16, "
+                f"at most 576")
     return too_old(q.device, "a block, with 200 KB of shared memory,", (9, 0), (12, 0))
 
 
@@ -205,7 +206,7 @@ _NAMES = {"outputs": ("o", "lse"), "contract": sixteen_bit("p16")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/split", forward, accepts=_accepts_split,
-                   constraint="head_dim and head_dim_v multiples of 16, at most 576; a GPU of capability 9.0 or "
-                              "higher, below 12.0", **_NAMES),
+                   constraint="head_dim and head_dim_v multiples of 16, at most 576; a GPU of capability 9.0 "
+                              "or higher, below 12.0", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
 ]

@@ -88,5 +88,6 @@ func ParseFill(text string) (Fill, error) {
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, drawn, "+
 		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, "+
-		"lengths of SIZE [from SIZE], choices of SIZE, places of SIZE, or classes of DIM ignoring ATTRIBUTE", text)
+		"lengths of SIZE [from SIZE], choices of SIZE, places of SIZE, or classes of DIM "+
+		"ignoring ATTRIBUTE", text)
 }

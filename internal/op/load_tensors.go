@@ -19,7 +19,8 @@ func (s *Spec) compileTensors() error {
 			return err
 		}
 		if t.Optional || t.MayBeNegInf || t.MayBeInf || t.Given {
-			return fmt.Errorf("input %s: optional, may_be_neg_inf, may_be_inf and given belong to outputs", t.Name)
+			return fmt.Errorf("input %s: optional, may_be_neg_inf, may_be_inf and given belong to outputs",
+				t.Name)
 		}
 	}
 	for i := range s.OutputSpecs {

@@ -64,9 +64,9 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	return x, nil
 }
 
-// lengths draws integers from least to n, both ends more often than others: all are least under zeros, all are
-// n under constant, and under extremes each is an end. With `some` the last is n, but under zeros, so that not
-// all of a few lengths are 0.
+// lengths draws integers from least to n, both ends more often than others: all are least under zeros, all
+// are n under constant, and under extremes each is an end. With `some` the last is n, but under zeros, so
+// that not all of a few lengths are 0.
 func (d *drawing) lengths(distribution string, least, n float64, some bool) ([]float64, error) {
 	if least > n {
 		return nil, fmt.Errorf("draw: no length is at least %v and at most %v", least, n)

@@ -42,11 +42,14 @@ func mutants() (all truthtest.Mutants) {
 		"table not read", "table of the next sequence", "pages of 32 tokens", "last page that of the first",
 		"length not read", "length of the next sequence", "one token too many", "last token left out",
 		"last page left out", "padding of scores 0", "score over the values alone", "last columns as values",
-		"sum not rescaled", "total not rescaled", "maximum begins at 0", "exp2 without log2(e)", "-5e4 for -inf",
+		"sum not rescaled", "total not rescaled", "maximum begins at 0", "exp2 without log2(e)",
+		"-5e4 for -inf",
 		"not normalised", "parts joined without their maxima", "mean of the parts", "last part lost",
 		"lse without log l", "lse in base 2", "lse of the last part", "lse as o lies", "o by heads first",
-		"head 0 for all heads", "nothing to see is NaN", "scores rounded", "P in e4m3", "o accumulated in bf16")
-	all.Add(only("causal", "true"), "causal ignored", "causal excludes the last token", "causal from the first token")
+		"head 0 for all heads", "nothing to see is NaN", "scores rounded", "P in e4m3",
+		"o accumulated in bf16")
+	all.Add(only("causal", "true"), "causal ignored", "causal excludes the last token",
+		"causal from the first token")
 	all.Add(only("causal", "false"), "always causal")
 	all.Add(only("empty_lse", "neg_inf"), "lse of nothing always inf")
 	all.Add(only("empty_lse", "inf"), "lse of nothing always -inf")

@@ -27,7 +27,8 @@ var _ = truth.Relate("mla_decode",
 
 // some reports whether a query sees a token: under zeros every sequence may be empty.
 func some(c op.Case) bool {
-	return truth.HasElements(1, "batch")(c) && (c.Distribution != "zeros" || c.Attrs.Number("least_length") > 0)
+	return truth.HasElements(1, "batch")(c) &&
+		(c.Distribution != "zeros" || c.Attrs.Number("least_length") > 0)
 }
 
 // spare reports whether the cache has rows that no sequence can have.

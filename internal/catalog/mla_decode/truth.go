@@ -6,4 +6,6 @@ import (
 	"triad/internal/truth/latent"
 )
 
-var _ = truth.Register("mla_decode", truth.Definition{Forward: latent.Forward, Permits: []string{"fp32", "p16"}})
+var _ = truth.Register("mla_decode", truth.Definition{
+	Forward: latent.Forward, Permits: []string{"fp32", "p16"},
+})

@@ -19,7 +19,8 @@ func TestTruthIsTheFormula(t *testing.T) {
 	for _, attributes := range []map[string]string{
 		{"causal": "true", "head_dim_v": "7"}, {"causal": "false", "scale": "-0.4", "empty_lse": "neg_inf"},
 	} {
-		c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "bf16", Distribution: "normal"}, dims, attributes)
+		c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "bf16", Distribution: "normal"}, dims,
+			attributes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Package latent is the truth of attention in which every head of a query reads the same latent row of each token,
-// whose first elements are also the value, from a paged cache.
+// Package latent is the truth of attention in which every head of a query reads the same latent row of each
+// token, whose first elements are also the value, from a paged cache.
 package latent
 
 import (
@@ -41,7 +41,8 @@ func decodingOf(k *truth.Request) (*decoding, error) {
 	s := in[0].Shape
 	if len(s) != 4 || len(in[1].Shape) != 3 || in[1].Shape[1] != page || in[1].Shape[2] != s[3] ||
 		len(in[2].Shape) != 2 || in[2].Shape[0] != s[0] || !slices.Equal(in[3].Shape, s[:1]) {
-		return nil, fmt.Errorf("q has shape %v, cache %v, block_table %v, lengths %v: want [batch, queries, heads, n], "+
+		return nil, fmt.Errorf("q has shape %v, cache %v, block_table %v, lengths %v: want "+
+			"[batch, queries, heads, n], "+
 			"[blocks, 64, n], [batch, pages], [batch]", s, in[1].Shape, in[2].Shape, in[3].Shape)
 	}
 	d := &decoding{
@@ -223,8 +224,8 @@ func grown(eps float64) float64 {
 //	    + keys*2^-149
 //
 // storing P, its underflow (P may be stored before it is divided by l >= 1, or after), the weights in the
-// numerator and in the sum l, the sum over the keys. A cut into parts adds roundings of exp(m_part - m), which
-// are those of exp in eps, and shortens the sums. Never more than max_j |v_j| + |R|, as o is a weighted mean
+// numerator and in the sum l, the sum over the keys. A cut into parts adds roundings of exp(m_part - m),
+// which are those of exp in eps, and shortens the sums. Never more than max_j |v_j| + |R|, as o is a weighted mean
 // whatever the weights. For lse
 //
 //	T = min(sum_j P_j*eps_j + revived, max_j eps_j) + u32*(|m| + g(keys) + 8 + 2|log l|)

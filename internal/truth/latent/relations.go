@@ -101,8 +101,8 @@ func CountsTokens(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// BetweenValues: weights are not negative and add up to 1, so that an output lies within its values, up to its
-// error.
+// BetweenValues: weights are not negative and add up to 1, so that an output lies within its values, up to
+// its error.
 func BetweenValues(a *truth.Related, output string) judge.Statement {
 	y, target, c := a.First.Out(output), a.First.Target(output), a.First.Case
 	cache := a.First.In("cache")
