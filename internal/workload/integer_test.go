@@ -268,8 +268,8 @@ func TestLengths(t *testing.T) {
 
 // With a least length, the last one is the longest, and no other is shorter.
 func TestLengthsFromALeast(t *testing.T) {
-	text := strings.Replace(indexSpec, "classes of classes ignoring ignored", "lengths of classes from ignored",
-		1)
+	text := strings.Replace(indexSpec, "classes of classes ignoring ignored",
+		"lengths of classes from ignored", 1)
 	s, err := op.Load("indexed.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -225,7 +225,8 @@ func grown(eps float64) float64 {
 //
 // storing P, its underflow (P may be stored before it is divided by l >= 1, or after), the weights in the
 // numerator and in the sum l, the sum over the keys. A cut into parts adds roundings of exp(m_part - m),
-// which are those of exp in eps, and shortens the sums. Never more than max_j |v_j| + |R|, as o is a weighted mean
+// which are those of exp in eps, and shortens the sums. Never more than max_j |v_j| + |R|, as o is a
+// weighted mean
 // whatever the weights. For lse
 //
 //	T = min(sum_j P_j*eps_j + revived, max_j eps_j) + u32*(|m| + g(keys) + 8 + 2|log l|)
