@@ -27,8 +27,11 @@ import (
 //	            attribute is IgnoringNothing
 //	"drawn"     what the problem itself draws: the operator was imported, and the input has a structure that
 //	            no other rule gives it
-//	"lengths"   integers from 0 to Of, a size or an attribute; one in eight is 0, one in eight Of; under
-//	            zeros all are 0, under constant all are Of, under extremes either
+//	"lengths"   integers from Least to Of, a size or an attribute each, Least "" for 0; one in eight is
+//	            Least, one in eight Of; under zeros all are Least, under constant all are Of, under extremes
+//	            either; with a Least the last is Of, but under zeros
+//	"places"    different integers from 0 to the size Of less 1, in any order but the rising one: the blocks
+//	            of a paged cache
 //	"choices"   in each row different integers from 0 to Of less 1, a size or an attribute, and -1 for none:
 //	            the experts of a token. One in eight is none, and one row in sixteen; under zeros all are,
 //	            under sparse all but one row in sixteen, under balanced none is. The first integers come
@@ -39,6 +42,7 @@ type Fill struct {
 	Transposed bool
 	Scale      string
 	Of         string
+	Least      string
 	Ignoring   string
 }
 
@@ -58,7 +62,7 @@ const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin",
 // "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE",
-// "choices of SIZE" or "classes of DIM ignoring ATTRIBUTE".
+// "lengths of SIZE from SIZE", "places of SIZE", "choices of SIZE" or "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -70,9 +74,11 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: "about", Of: words[1]}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
-	case len(words) == 3 && slices.Contains([]string{"offsets", "lengths", "choices"}, words[0]) &&
+	case len(words) == 3 && slices.Contains([]string{"offsets", "lengths", "choices", "places"}, words[0]) &&
 		words[1] == "of":
 		return Fill{Kind: words[0], Of: words[2]}, nil
+	case len(words) == 5 && words[0] == "lengths" && words[1] == "of" && words[3] == "from":
+		return Fill{Kind: words[0], Of: words[2], Least: words[4]}, nil
 	case len(words) == 5 && words[0] == "classes" && words[1] == "of" && words[3] == "ignoring":
 		return Fill{Kind: "classes", Of: words[2], Ignoring: words[4]}, nil
 	case len(words) == 4 && words[0] == "quantize" && words[2] == "by":
@@ -82,5 +88,6 @@ func ParseFill(text string) (Fill, error) {
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, drawn, "+
 		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, "+
-		"lengths of SIZE, choices of SIZE, or classes of DIM ignoring ATTRIBUTE", text)
+		"lengths of SIZE [from SIZE], choices of SIZE, places of SIZE, or classes of DIM "+
+		"ignoring ATTRIBUTE", text)
 }

@@ -18,8 +18,9 @@ func (s *Spec) compileTensors() error {
 		if err := s.compileTensor("input", t, taken); err != nil {
 			return err
 		}
-		if t.Optional || t.MayBeNegInf || t.Given {
-			return fmt.Errorf("input %s: optional, may_be_neg_inf and given belong to outputs", t.Name)
+		if t.Optional || t.MayBeNegInf || t.MayBeInf || t.Given {
+			return fmt.Errorf("input %s: optional, may_be_neg_inf, may_be_inf and given belong to outputs",
+				t.Name)
 		}
 	}
 	for i := range s.OutputSpecs {
@@ -68,10 +69,10 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	return nil
 }
 
-// checkFill returns an error unless the sizes and attributes that places, classes, lengths and choices are
-// drawn from exist.
+// checkFill returns an error unless the sizes and attributes that offsets, places, classes, lengths and
+// choices are drawn from exist.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
-	if !slices.Contains([]string{"offsets", "classes", "lengths", "choices", "about"}, fill.Kind) {
+	if !slices.Contains([]string{"offsets", "places", "classes", "lengths", "choices", "about"}, fill.Kind) {
 		return nil
 	}
 	isDim := slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of })
@@ -87,6 +88,9 @@ func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
 	}
 	if d, err := ParseDType(t.DType); fill.Kind != "about" && (err != nil || d.IsFloat()) {
 		return fmt.Errorf("fill %q: dtype %q: want one of integers", t.Fill, t.DType)
+	}
+	if fill.Least != "" && !s.isNumber(fill.Least) {
+		return fmt.Errorf("fill %q: %s is neither a dim nor an attribute", t.Fill, fill.Least)
 	}
 	if a, ok := s.attribute(fill.Ignoring); fill.Kind == "classes" && (!ok || a.Type != "int") {
 		return fmt.Errorf("fill %q: %s is no attribute of type int", t.Fill, fill.Ignoring)
@@ -241,7 +245,8 @@ func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	if of, ok := strings.CutPrefix(name, "grad_"); ok {
 		if t, ok := s.Output(of); ok {
 			// an upstream gradient follows the case's layout
-			t.Name, t.Optional, t.MayBeNegInf, t.Given, t.Differentiable = name, false, false, false, true
+			t.Name, t.Optional, t.MayBeNegInf, t.MayBeInf = name, false, false, false
+			t.Given, t.Differentiable = false, true
 			return t, nil
 		}
 	}

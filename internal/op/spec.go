@@ -81,6 +81,7 @@ type TensorSpec struct {
 	Optional bool   `toml:"optional"` // output: an implementation declares whether it gives it
 	// output: -inf where there is nothing to add up, for any inputs
 	MayBeNegInf bool `toml:"may_be_neg_inf"`
+	MayBeInf    bool `toml:"may_be_inf"` // of either sign
 	// output: a choice of the kernel, judged first and by its own rule; the truth of the other outputs is
 	// that under this choice
 	Given          bool `toml:"given"`

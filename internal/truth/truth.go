@@ -134,7 +134,8 @@ func (k *Request) finish(t *judge.Target) error {
 			if IsFinite(r) {
 				continue
 			}
-			if !declared && !(output.MayBeNegInf && math.IsInf(r, -1)) {
+			if !declared && !(output.MayBeNegInf && math.IsInf(r, -1)) &&
+				!(output.MayBeInf && math.IsInf(r, 0)) {
 				return first + i
 			}
 			t.T[first+i], t.TFP32[first+i] = 0, 0

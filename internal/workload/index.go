@@ -64,25 +64,50 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	return x, nil
 }
 
-// lengths draws integers from 0 to n, both ends more often than others: all are 0 under zeros, all are n
-// under constant, and under extremes each is an end.
-func (d *drawing) lengths(distribution string, n float64) []float64 {
+// lengths draws integers from least to n, both ends more often than others: all are least under zeros, all
+// are n under constant, and under extremes each is an end. With `some` the last is n, but under zeros, so
+// that not all of a few lengths are 0.
+func (d *drawing) lengths(distribution string, least, n float64, some bool) ([]float64, error) {
+	if least > n {
+		return nil, fmt.Errorf("draw: no length is at least %v and at most %v", least, n)
+	}
 	x := zeroed(d.elements)
 	kinds, s := d.random("kind"), d.random("length")
 	for i := range x {
 		kind := kinds.below(uint64(i), 8)
 		switch {
 		case distribution == "zeros" || distribution == "extremes" && kind < 4:
-		case distribution == "constant" || distribution == "extremes":
+			x[i] = least
+		case distribution == "constant" || distribution == "extremes" || some && i == len(x)-1:
 			x[i] = n
 		case kind == 0:
+			x[i] = least
 		case kind == 1:
 			x[i] = n
 		default:
-			x[i] = s.integer(uint64(i), 0, n)
+			x[i] = s.integer(uint64(i), least, n)
 		}
 	}
-	return x
+	return x, nil
+}
+
+// places draws different integers from 0 to n-1, as the blocks of a paged cache: any order of them, but not
+// the rising one, in which a kernel that reads no table would be right.
+func (d *drawing) places(n int64) ([]float64, error) {
+	if n < d.elements {
+		return nil, fmt.Errorf("draw: there are no %d different integers among %d", d.elements, n)
+	}
+	order, s := make([]float64, n), d.random("place")
+	for i := range order { // Fisher and Yates, from the inside
+		j := s.below(uint64(i), uint64(i)+1)
+		order[i] = order[j]
+		order[j] = float64(i)
+	}
+	x := order[:d.elements]
+	if len(x) > 1 && slices.IsSorted(x) {
+		slices.Reverse(x)
+	}
+	return x, nil
 }
 
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the

@@ -266,6 +266,66 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// With a least length, the last one is the longest, and no other is shorter.
+func TestLengthsFromALeast(t *testing.T) {
+	text := strings.Replace(indexSpec, "classes of classes ignoring ignored",
+		"lengths of classes from ignored", 1)
+	s, err := op.Load("indexed.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := func(distribution, least string) ([]float64, error) {
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution},
+			map[string]int64{"n": 300, "groups": 5, "classes": 7}, map[string]string{"ignored": least})
+		made, err := Inputs(s, c, defaultSeed)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range made {
+			if x.Name == "target" {
+				return x.Float64s(), nil
+			}
+		}
+		return nil, nil
+	}
+	for distribution, last := range map[string]float64{"normal": 7, "zeros": 3, "constant": 7} {
+		x, err := drawn(distribution, "3")
+		if err != nil || slices.Min(x) < 3 || slices.Max(x) > 7 || x[len(x)-1] != last {
+			t.Errorf("%s: lengths %v, %v", distribution, x, err)
+		}
+	}
+	if _, err := drawn("normal", "8"); err == nil {
+		t.Error("lengths from 8 to 7 were drawn")
+	}
+}
+
+// Places are different integers, never in their rising order; more than there are cannot be drawn.
+func TestPlaces(t *testing.T) {
+	text := strings.Replace(indexSpec, "classes of classes ignoring ignored", "places of classes", 1)
+	s, err := op.Load("indexed.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := int64(1); n < 40; n++ {
+		for _, more := range []int64{0, 3} {
+			c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: "normal"},
+				map[string]int64{"n": n, "groups": 5, "classes": n + more}, nil)
+			x := inputs(t, s, c, defaultSeed)["target"].Float64s()
+			sorted := slices.Clone(x)
+			slices.Sort(sorted)
+			if int64(len(slices.Compact(sorted))) != n || sorted[0] < 0 || sorted[n-1] >= float64(n+more) ||
+				n > 1 && slices.IsSorted(x) {
+				t.Errorf("%d of %d places are %v", n, n+more, x)
+			}
+		}
+	}
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32"},
+		map[string]int64{"n": 3, "groups": 3, "classes": 2}, nil)
+	if _, err := Inputs(s, c, defaultSeed); err == nil {
+		t.Error("three different places of two were drawn")
+	}
+}
+
 // Choices are different integers, or -1 for none, as even as the distribution says; more than there are
 // integers cannot be chosen.
 func TestChoices(t *testing.T) {
@@ -314,6 +374,7 @@ func TestFillsOfUnknownSizes(t *testing.T) {
 	for wrong, says := range map[string]string{
 		"offsets of m": "m is no dim", "classes of m ignoring ignored": "m is no dim",
 		"classes of classes ignoring n": "n is no attribute of type int", "offsets n": `fill "offsets n"`,
+		"places of m": "m is no dim", "lengths of n from m": "m is neither a dim nor an attribute",
 		"lengths of m": "m is neither a dim nor an attribute of type int",
 	} {
 		text := strings.Replace(indexSpec, `fill = "offsets of n"`, `fill = "`+wrong+`"`, 1)

@@ -220,7 +220,9 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	case kind == "offsets":
 		return g.offsets(m.c.Distribution, m.c.Dims.Get(fill.Of))
 	case kind == "lengths":
-		return g.lengths(m.c.Distribution, m.sizeOf(fill.Of)), nil
+		return g.lengths(m.c.Distribution, m.sizeOf(fill.Least), m.sizeOf(fill.Of), fill.Least != "")
+	case kind == "places":
+		return g.places(m.c.Dims.Get(fill.Of))
 	case kind == "choices":
 		return g.choices(m.c.Distribution, int64(m.sizeOf(fill.Of)))
 	case kind == "classes":
@@ -231,8 +233,11 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 }
 
-// sizeOf returns an attribute or a dim.
+// sizeOf returns an attribute or a dim, and 0 for no name.
 func (m *maker) sizeOf(name string) float64 {
+	if name == "" {
+		return 0
+	}
 	if value, ok := m.c.Attrs.Lookup(name); ok {
 		return value.Number
 	}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -177,8 +178,12 @@ class Draw:
             cuts = torch.randint(0, n + 1, (max(shape[0] - 2, 0),), generator=self.generator).sort().values
             return torch.cat([torch.zeros(1, dtype=dtype), cuts, torch.full((1,), n)])[-shape[0]:].to(dtype)
         if kind == "lengths":
-            n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
-            return torch.randint(0, n + 1, shape, generator=self.generator).to(dtype)
+            sizes = self.sizes.dims | self.sizes.attributes
+            least = sizes[words[4]] if len(words) == 5 else 0
+            return torch.randint(least, sizes[words[2]] + 1, shape, generator=self.generator).to(dtype)
+        if kind == "places":
+            order = torch.randperm(self.sizes.dims[words[-1]], generator=self.generator)
+            return order[: math.prod(shape)].reshape(shape).to(dtype)
         if kind == "choices":
             n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
             order = torch.rand((*shape[:-1], n), generator=self.generator).argsort(-1)[..., : shape[-1]]
