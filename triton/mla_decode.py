@@ -159,7 +159,9 @@ def _accepts_split(direction, q, *rest, head_dim_v, **attributes):
     if n % 16 or head_dim_v % 16 or n > 576:
         return (f"mla_decode/triton/split: head_dim {n} and head_dim_v {head_dim_v} are not multiples of 16, "
                 f"at most 576")
-    return too_old(q.device, "a block, with 200 KB of shared memory,", (9, 0), (12, 0))
+    if n <= 256:
+        return None
+    return too_old(q.device, "a block, with 200 KB of shared memory for so long rows,", (9, 0), (12, 0))
 
 
 # ---- torch
