@@ -90,13 +90,17 @@ template <class T> void weighs_nothing() {
 }
 
 int main() {
-	using triad::tma::BackwardPlan;
-	using Small = BackwardPlan<64, 128>;
-	using Large = BackwardPlan<128, 64>;
+	using Small = triad::tma::BackwardPlanOf<64>;
+	using Large = triad::tma::BackwardPlanOf<128>;
+	using Wide = triad::tma::BackwardPlanOf<192>; // with one tile of dS
 	weighs_nothing<__half>();
 	weighs_nothing<__nv_bfloat16>();
 	compare<__nv_bfloat16, 64, Small>({1, 2, 1, 150, 141, 40, 40, true, 1}, 1);
+#ifdef WIDE_PLAN
+	compare<__half, 192, Wide>({1, 2, 1, 140, 70, 192, 128, true, 1}, 1);
+#endif
 #ifndef ONE_PLAN
+	compare<__half, 192, Wide>({1, 2, 1, 140, 150, 176, 120, true, 1}, 1);
 	compare<__nv_bfloat16, 128, Large>({1, 2, 2, 70, 300, 128, 128, false, 1}, 1);
 	compare<__half, 64, Small>({1, 2, 1, 140, 150, 64, 32, true, 1}, 1);
 	compare<__half, 128, Large>({2, 4, 2, 260, 333, 96, 96, true, 1}, 3);

@@ -224,8 +224,9 @@ func pythonAlike(b *binding.Binding, tensors []string) string {
 // more rows than are used.
 func pythonDefaults(b *binding.Binding) string {
 	var code strings.Builder
+	shown := func(size string) bool { _, is := op.ShownBy(size, b.InputSpecs, nil); return is }
 	for _, d := range b.Spec.Dims {
-		if _, shown := op.ShownBy(d.Name, b.InputSpecs, nil); d.Default == "" || d.Default == "1" || !shown {
+		if _, err := op.ParseExpression(d.Default, shown, true); err != nil || d.Default == "1" || !shown(d.Name) {
 			continue
 		}
 		fmt.Fprintf(&code, "    if %s != %s:\n        return %q\n", binding.PythonName(d.Name),
