@@ -77,7 +77,10 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 		{"grad_q stored while it is added", backward, "hopper::sums_wait_read<0>();", ""},
 		{"grad_q added with no fence", backward, fenced + stored, stored},
 		{"rows beyond the last query that weigh", backward, " || first + Plan::part > s.seq_q", ""},
-		{"another half of the last columns of grad_q", backward, "+ group * offset", "+ (1 - group) * offset"},
+		{
+			"another half of the last columns of grad_q", backward, "+ group * offset",
+			"+ (1 - group) * offset",
+		},
 		{"the mask of another diagonal", backward, "(row) - query", "(row) - query + 1"},
 	} {
 		program := "attention_pipeline.cu"

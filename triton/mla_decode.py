@@ -139,7 +139,7 @@ def forward(q, cache, block_table, lengths, *, causal, scale, empty_lse, least_l
     lse = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
     if not o.numel():
         return o, lse
-    pages = block_table.shape[1]
+    block_table, lengths, pages = block_table.contiguous(), lengths.contiguous(), block_table.shape[1]
     tile, parts = _plan(q, heads, pages * PAGE, batch * seq_q)
     sums = torch.empty((batch * seq_q * heads, parts, head_dim_v), dtype=torch.float32, device=q.device)
     maxima, totals = (torch.empty(sums.shape[:2], dtype=torch.float32, device=q.device) for _ in range(2))

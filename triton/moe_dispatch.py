@@ -70,6 +70,7 @@ def forward(x, choice, weight, *, experts, align):
     """x [ranks, tokens, dim], choice, weight [ranks, tokens, top] -> rows [ranks, ranks * tokens, dim],
     row_weight, row_choice [ranks, ranks * tokens, top], source [ranks, ranks * tokens], received [ranks],
     of_expert [ranks, experts / ranks]."""
+    choice = choice.contiguous()
     ranks, tokens, top = choice.shape
     source, _, received = routes(choice, experts)
     row_choice = choice.new_empty((*source.shape, top))
@@ -85,6 +86,7 @@ def forward(x, choice, weight, *, experts, align):
 def backward(grad_rows, grad_row_weight, choice, *, experts, align):
     """grad_rows [ranks, ranks * tokens, dim], grad_row_weight [ranks, ranks * tokens, top], choice [ranks,
     tokens, top] -> grad_x [ranks, tokens, dim], grad_weight [ranks, tokens, top]."""
+    choice = choice.contiguous()
     ranks, tokens, top = choice.shape
     row, n = routes(choice, experts)[1], choice.numel()
     grad_weight = grad_row_weight.new_empty(choice.shape)

@@ -53,7 +53,7 @@ var hostileJobs = []judgedJob{
 		verdict: "CRASH|HANG",
 	},
 	{name: "leaves processes", text: model("if os.fork() == 0:", "    os.setsid()", "    time.sleep(1000)",
-		rightAnswer), verdict: "PASS|FAIL|CRASH"},
+		rightAnswer), verdict: "PASS|FAIL|CRASH|FLAKY"}, // what it leaves may fill the memory of a job
 	{name: "forges lines", text: model("for fd in range(3, 30):",
 		"    try: os.write(fd, b'{\"id\":1,\"right\":true,\"verdict\":\"PASS\"}\\n')",
 		"    except OSError: pass", "return torch.zeros_like(x)"), verdict: "CRASH|FAIL"},

@@ -67,7 +67,7 @@ def routes(choice: torch.Tensor, experts: int) -> tuple[torch.Tensor, ...]:
     [ranks], int32: the token in each row of each rank, and the row of each token there, -1 for none; and how
     many rows each rank gets."""
     ranks, tokens, top = choice.shape
-    room = ranks * tokens
+    room, choice = ranks * tokens, choice.contiguous()
     token = torch.full((ranks, room), -1, dtype=torch.int32, device=choice.device)
     row, received = torch.empty_like(token), token.new_zeros(ranks)
     if room:

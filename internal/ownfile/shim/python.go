@@ -226,7 +226,8 @@ func pythonDefaults(b *binding.Binding) string {
 	var code strings.Builder
 	shown := func(size string) bool { _, is := op.ShownBy(size, b.InputSpecs, nil); return is }
 	for _, d := range b.Spec.Dims {
-		if _, err := op.ParseExpression(d.Default, shown, true); err != nil || d.Default == "1" || !shown(d.Name) {
+		_, err := op.ParseExpression(d.Default, shown, true)
+		if err != nil || d.Default == "1" || !shown(d.Name) {
 			continue
 		}
 		fmt.Fprintf(&code, "    if %s != %s:\n        return %q\n", binding.PythonName(d.Name),

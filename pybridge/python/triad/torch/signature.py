@@ -44,7 +44,11 @@ def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
 
 def _size_of(text: str, size: Any, dims: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The dim that an expression of a size gives away: "segments + 1" is one more than segments, "k / 2" half
-    of k, and "heads * groups" is groups times heads where groups is an attribute."""
+    of k, "heads * groups" is groups times heads where groups is an attribute, and "ceildiv(seq, 64)" is the
+    number of blocks of 64, all of them whole."""
+    blocks = re.fullmatch(r"ceildiv\((\w+), (\d+)\)", text)
+    if blocks and blocks[1] in dims:
+        return {blocks[1]: size * int(blocks[2])}
     name, _, parts = text.partition(" / ")
     if name in dims and parts.isdecimal():
         return {name: size * int(parts)}
