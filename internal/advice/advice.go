@@ -208,7 +208,7 @@ func (f Facts) byStatus() []string {
 	case f.outOfBounds() && f.Square[0] != "":
 		return nil
 	case f.outOfBounds():
-		return []string{f.beyondTheEnd()}
+		return []string{f.pastATensor()}
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
@@ -264,8 +264,17 @@ func (f Facts) start() string {
 // firstThread matches the place of the first thread of a launch in a message.
 var firstThread = regexp.MustCompile(`block \(0, ?0, ?0\), thread \(0, ?0, ?0\)`)
 
-// beyondTheEnd returns the advice for an access out of bounds.
-func (f Facts) beyondTheEnd() string {
+// beforeTheStart reports whether the access lies in front of a tensor.
+func (f Facts) beforeTheStart() bool {
+	return strings.Contains(f.Message, "before the start of")
+}
+
+// pastATensor returns the advice for an access past either end of a tensor.
+func (f Facts) pastATensor() string {
+	if f.beforeTheStart() {
+		return "a thread works in front of the first element of a tensor: its index is negative, as x[i - 1] " +
+			"is where i is 0; check that an index is at least 0 before using it"
+	}
 	if firstThread.MatchString(f.Message) {
 		return "the first thread already works beyond the end of a tensor: its index is too large, as in " +
 			"x[i + 1], not the number of threads"

@@ -32,6 +32,8 @@ func BriefOf(f Facts) Brief {
 			what = "an access"
 		}
 		return Brief{Text: what + " goes past the end of a tensor: give it mask=offsets < n"}
+	case f.outOfBounds() && f.beforeTheStart():
+		return Brief{Text: "a thread works in front of a tensor: its index is negative"}
 	case f.outOfBounds() && firstThread.MatchString(f.Message):
 		return Brief{Text: "the first thread works past the end of a tensor: its index is too large"}
 	case f.outOfBounds():
