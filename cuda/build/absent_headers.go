@@ -1,0 +1,135 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// absentFolder is the folder of a build folder with the files that stand for absent headers. It is as deep as
+// paths that begin with ../ need.
+const absentFolder = "absent/1/2/3/4/5/6"
+
+// mostWithout is the maximum number of times that a file is compiled without something.
+const mostWithout = 12
+
+var (
+	absentHeader = regexp.MustCompile(
+		`fatal error: '?([^:'\n]+)'?(?:: No such file or directory| file not found)`)
+	conditional = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:ifdef|ifndef|if|elif)\b(.*)`)
+	macroName   = regexp.MustCompile(`\b[A-Za-z_]\w*`)
+	undeclared  = regexp.MustCompile(`^['‘](\w+)['’] was not declared|` +
+		`(?:use of undeclared )?identifier ['"](\w+)['"](?: is undefined)?`)
+	ofLibrary = regexp.MustCompile(`(?i)\b(cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|thrust)`)
+)
+
+// WithoutAbsentHeaders builds a user's file. An absent header counts as empty, and a function of the host that
+// uses it, or a library that the emulator lacks, is left out, as long as the rest compiles without them:
+// otherwise the error is the first one.
+func WithoutAbsentHeaders[T any](set *SourceSet, compile func() (T, error)) (T, error) {
+	result, first := compile()
+	err := first
+	for range mostWithout {
+		var refused *Error
+		if !errors.As(err, &refused) || !set.leaveOut(refused) {
+			break
+		}
+		if result, err = compile(); err == nil {
+			return result, nil
+		}
+	}
+	return result, first
+}
+
+// leaveOut changes the set so that an error about something absent does not occur again. It reports whether
+// it could.
+func (s *SourceSet) leaveOut(refused *Error) bool {
+	header := absentHeader.FindStringSubmatch(refused.Message + "\n" + refused.Log)
+	switch {
+	case header != nil:
+		return s.standInFor(header[1])
+	case len(s.AbsentFlags()) == 0 && !ofLibrary.MatchString(refused.Message):
+		return false
+	}
+	return s.defineCheck(refused.Message) || s.blankItemOf(refused)
+}
+
+// standInFor adds an empty file for an absent header.
+func (s *SourceSet) standInFor(header string) bool {
+	at := path.Join(absentFolder, header)
+	if _, known := s.Files[at]; known || !strings.HasPrefix(at, "absent/") || s.asksMacroOfOthers() {
+		return false
+	}
+	s.Files[at] = SourceFile{Name: header}
+	return true
+}
+
+// asksMacroOfOthers reports whether a condition of the user's files names a macro that neither these files
+// nor the compiler define: an absent header could decide it.
+func (s *SourceSet) asksMacroOfOthers() bool {
+	var all strings.Builder
+	for at, file := range s.Files {
+		if s.isOfUser(at) {
+			all.Write(file.Text)
+			all.WriteString("\n")
+		}
+	}
+	text := all.String()
+	for _, m := range conditional.FindAllStringSubmatch(text, -1) {
+		for _, name := range macroName.FindAllString(m[1], -1) {
+			if name != "defined" && !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "CUDA") &&
+				!strings.Contains(text, "#define "+name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isOfUser reports whether a file of the set is the user's, and not the code that calls it.
+func (s *SourceSet) isOfUser(at string) bool {
+	return strings.HasPrefix(at, OnDisk+"/") && (at != s.Main || !s.CallsUserFile())
+}
+
+// AbsentFlags returns the flags that find the stand-ins of a set, if it has any.
+func (s *SourceSet) AbsentFlags() []string {
+	for at := range s.Files {
+		if strings.HasPrefix(at, absentFolder) {
+			return []string{"-I" + absentFolder}
+		}
+	}
+	return nil
+}
+
+// defineCheck defines an unknown name in a stand-in as its argument if the user's files put it around calls
+// of CUDA alone, as in CUDA_CHECK(cudaFree(p)): it only checks what they return.
+func (s *SourceSet) defineCheck(message string) bool {
+	m := undeclared.FindStringSubmatch(message)
+	if m == nil {
+		return false
+	}
+	name, around := m[1]+m[2], 0
+	for at, file := range s.Files {
+		if !s.isOfUser(at) {
+			continue
+		}
+		of := func(argument string) int {
+			return len(regexp.MustCompile(`\b`+name+`\b`+argument).FindAll(file.Text, -1))
+		}
+		found := of(`\s*\(\s*cuda\w+\s*\(`)
+		if found != of(``) {
+			return false
+		}
+		around += found
+	}
+	define := fmt.Sprintf("#define %s(call) (call)\n", name)
+	for at, file := range s.Files {
+		if strings.HasPrefix(at, absentFolder) && around > 0 && !strings.Contains(string(file.Text), define) {
+			s.Files[at] = SourceFile{file.Name, append([]byte(define), file.Text...)}
+			return true
+		}
+	}
+	return false
+}
