@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+
+	"triad/cuda/rewrite"
 )
 
 // absentFolder is the folder of a build folder with the files that stand for absent headers. It is as deep as
@@ -59,11 +62,24 @@ func (s *SourceSet) leaveOut(refused *Error) bool {
 // standInFor adds an empty file for an absent header.
 func (s *SourceSet) standInFor(header string) bool {
 	at := path.Join(absentFolder, header)
-	if _, known := s.Files[at]; known || !strings.HasPrefix(at, "absent/") || s.asksMacroOfOthers() {
+	if _, known := s.Files[at]; known || !strings.HasPrefix(at, "absent/") ||
+		s.isQuoted(header) && s.asksMacroOfOthers() {
 		return false
 	}
 	s.Files[at] = SourceFile{Name: header}
 	return true
+}
+
+// isQuoted reports whether a file of the set includes a header in quotes, as one of its own repository.
+func (s *SourceSet) isQuoted(header string) bool {
+	for _, file := range s.Files {
+		if slices.ContainsFunc(rewrite.Includes(file.Text), func(include rewrite.Include) bool {
+			return include.Name == header && include.Quoted
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // asksMacroOfOthers reports whether a condition of the user's files names a macro that neither these files

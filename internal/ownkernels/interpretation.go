@@ -133,8 +133,8 @@ func (r Interpretation) Read() (*File, error) {
 		return nil, r.refuse("%v", err)
 	}
 	content = f.withSingles(content, request.IsPython())
-	if f.inline == "" && !request.IsPython() {
-		f.inline = r.copied(path, content)
+	if f.inline == "" && !request.IsPython() && harmless.Name(path, `"\\`) != path {
+		f.inline = string(content) // no #include can name the file
 	}
 	r.Options.Flags = f.besideFlags(r.Options.Flags)
 	asCUDA := cfacts.ReadCUDA(string(content)) // a .py may hold CUDA in a string
@@ -168,26 +168,11 @@ func (r Interpretation) Read() (*File, error) {
 		return f, f.writePython(shim.PythonShim(path, f.Name, bindings))
 	}
 	f.describeFlags(r.Options.Flags, r.Workers.GPU)
-	return f, f.writeCUDA(func(include string) string {
-		return build.FlagsLine(r.Options.Flags) + shim.CUDAShim(include, f.Name, bindings)
-	})
+	return f, f.writeCUDA()
 }
 
 // Text returns the text of the file.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
-
-// copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
-func (r Interpretation) copied(path string, content []byte) string {
-	if !r.Workers.GPU { // its launches are read anyway
-		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
-			return string(left)
-		}
-	}
-	if harmless.Name(path, `"\\`) != path { // no #include can name it
-		return string(content)
-	}
-	return ""
-}
 
 // besideFlags returns the compiler's flags with the file's own folder, if its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {

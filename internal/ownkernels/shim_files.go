@@ -16,6 +16,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/harmless"
+	"triad/internal/ownfile/shim"
 	"triad/internal/userfile"
 )
 
@@ -43,10 +44,13 @@ func (f *File) writePython(code string) error {
 
 // writeCUDA puts the code that calls a .cu where the builder finds it: in a folder of the cache whose name
 // depends on that code.
-func (f *File) writeCUDA(code func(include string) string) error {
+func (f *File) writeCUDA() error {
+	code := func(include string) string {
+		return build.FlagsLine(f.interpretation.Options.Flags) + shim.CUDAShim(include, f.Name, f.Bindings)
+	}
 	headers := build.HeaderFolders(f.interpretation.Options.Flags)
 	f.source = fileversion.Hash(headers, f.Path)
-	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
+	folder, err := f.shimFolder(f.Path + "\x00" + code("") + f.inline)
 	if err != nil {
 		return err
 	}
