@@ -206,14 +206,14 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 		})
 	}
 	var left []binding.Alternative
-	for _, other := range append(binding.Those(otherAttributes(b), decides),
-		binding.EachOf(extents.PerhapsWithout(b), withoutSizes)...) {
+	for _, other := range slices.Concat(binding.Those(otherAttributes(b), decides), inputsExchanged(b),
+		binding.EachOf(extents.PerhapsWithout(b), withoutSizes)) {
 		tally := t.Read(&other)
 		gives := tally.Right+tally.Wrong > tally.Raised
 		if tally.Clean() || shaped && other.Attribute != "" && gives {
 			return &other
 		}
-		if gives && !shaped {
+		if gives && !shaped && len(other.Options.Without) > 0 {
 			left = append(left, other)
 		}
 	}
@@ -221,6 +221,20 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 		return nil
 	}
 	return &left[0]
+}
+
+// inputsExchanged returns the interpretations of a Python function with other orders of its input tensors.
+func inputsExchanged(b *binding.Binding) []binding.Alternative {
+	var names, targets []string
+	for _, a := range b.Args {
+		if a.Role == binding.Input && !b.Stated(a) && b.Function.Kind == cfacts.Python {
+			names, targets = append(names, a.Name), append(targets, a.Target)
+		}
+	}
+	if len(names) != 2 {
+		return nil
+	}
+	return inOtherOrders(names, targets)
 }
 
 // leftOpen holds what is known if no interpretation of a function is right.

@@ -114,6 +114,12 @@ def _answer(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
 
+def _eager(function: Any = None, **_: Any) -> Any:
+    """What torch.compile gives: the function as it is, since what a compiler makes for a CPU says nothing of
+    a GPU."""
+    return function or (lambda decorated: decorated)
+
+
 def stand_in() -> None:
     """Has torch.cuda and Triton's driver describe a GPU, for this process, which runs one file."""
     global _standing
@@ -137,6 +143,7 @@ def stand_in() -> None:
         "device": stream_stand_in.Device, "device_of": stream_stand_in.Device,
     }.items():
         setattr(torch.cuda, name, value)
+    torch.compile, torch.nn.Module.compile = _eager, _answer(None)
     for name in ("range_push", "range_pop", "mark"):
         setattr(torch.cuda.nvtx, name, _answer(None))
     # torch.nn.GRU and LSTM ask it about weights that say they are on the GPU
