@@ -1,12 +1,19 @@
 package build
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2"
 
 	"triad/cuda/rewrite"
 )
@@ -30,8 +37,17 @@ var (
 
 // WithoutAbsentHeaders builds a user's file. An absent header counts as empty, and a function of the host that
 // uses it, or a library that the emulator lacks, is left out, as long as the rest compiles without them:
-// otherwise the error is the first one.
-func WithoutAbsentHeaders[T any](set *SourceSet, compile func() (T, error)) (T, error) {
+// otherwise the error is the first one. What was left out is kept in a folder, since compilers take longer to
+// fail than to succeed from the cache.
+func WithoutAbsentHeaders[T any](set *SourceSet, folder string, compile func() (T, error)) (T, error) {
+	kept := filepath.Join(folder, "without-"+set.hash([]string{set.Name})+".json")
+	whole := maps.Clone(set.Files)
+	if set.takeLeftOut(kept) {
+		if result, err := compile(); err == nil {
+			return result, nil
+		}
+		set.Files = whole
+	}
 	result, first := compile()
 	err := first
 	for range mostWithout {
@@ -40,10 +56,40 @@ func WithoutAbsentHeaders[T any](set *SourceSet, compile func() (T, error)) (T, 
 			break
 		}
 		if result, err = compile(); err == nil {
-			return result, nil
+			return result, set.keepLeftOut(kept, whole)
 		}
 	}
 	return result, first
+}
+
+// takeLeftOut changes the set as another build of it found to be necessary. It reports whether one did.
+func (s *SourceSet) takeLeftOut(kept string) bool {
+	text, err := os.ReadFile(kept)
+	changed := map[string]SourceFile{}
+	if err != nil || json.Unmarshal(text, &changed) != nil {
+		return false
+	}
+	s.Files = maps.Clone(s.Files)
+	maps.Copy(s.Files, changed)
+	return true
+}
+
+// keepLeftOut keeps the files that differ from those of the whole set.
+func (s *SourceSet) keepLeftOut(kept string, whole map[string]SourceFile) error {
+	changed := map[string]SourceFile{}
+	for at, file := range s.Files {
+		if before, there := whole[at]; !there || !bytes.Equal(before.Text, file.Text) {
+			changed[at] = file
+		}
+	}
+	text, err := json.Marshal(changed)
+	if err != nil {
+		return fmt.Errorf("keep what a build leaves out: %w", err)
+	}
+	if err := renameio.WriteFile(kept, text, 0o644); err != nil {
+		return fmt.Errorf("keep what a build leaves out: %w", err)
+	}
+	return nil
 }
 
 // leaveOut changes the set so that an error about something absent does not occur again. It reports whether

@@ -126,7 +126,7 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if !set.CallsUserFile() {
 		return b.kernelsOf(ctx, set)
 	}
-	return WithoutAbsentHeaders(set, func() (Library, error) { return b.kernelsOf(ctx, set) })
+	return WithoutAbsentHeaders(set, b.Cache, func() (Library, error) { return b.kernelsOf(ctx, set) })
 }
 
 // kernelsOf builds the library of a gathered kernel file.

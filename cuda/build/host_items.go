@@ -3,6 +3,7 @@ package build
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,16 +35,25 @@ func (s *SourceSet) blankItemOf(refused *Error) bool {
 			len(bytes.TrimSpace(code[from:to])) == 0 {
 			return false
 		}
-		text := bytes.Clone(file.Text)
-		for i := from; i < to; i++ {
-			if code[i] != ' ' && text[i] != '\n' {
-				text[i] = ' '
-			}
-		}
-		s.Files[at] = SourceFile{file.Name, text}
+		s.Files[at] = SourceFile{file.Name, slices.Concat(file.Text[:from], directivesOf(file.Text[from:to]),
+			file.Text[to:])}
 		return true
 	}
 	return false
+}
+
+// directivesOf returns the directives and line ends of a text.
+func directivesOf(text []byte) (left []byte) {
+	continued := false
+	for line := range bytes.Lines(text) {
+		if continued = continued || bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")); continued {
+			left = append(left, line...)
+		} else if bytes.HasSuffix(line, []byte("\n")) {
+			left = append(left, '\n')
+		}
+		continued = continued && bytes.HasSuffix(bytes.TrimSpace(line), []byte("\\"))
+	}
+	return left
 }
 
 // itemAt returns the place of the function or declaration outside of functions that a line belongs to, in

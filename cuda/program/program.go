@@ -141,7 +141,7 @@ func programIn(ctx context.Context, b *build.Builder, set *build.SourceSet, flag
 	case p.Debug:
 		return programOf(ctx, b, set, slices.Concat(debugFlags(), flags), p.Main)
 	case p.Observed:
-		return build.WithoutAbsentHeaders(set, func() (Program, error) {
+		return build.WithoutAbsentHeaders(set, b.Cache, func() (Program, error) {
 			return observedProgram(ctx, b, set, slices.Concat(flags, set.AbsentFlags()))
 		})
 	case p.Counts:

@@ -213,7 +213,7 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 		if tally.Clean() || shaped && other.Attribute != "" && gives {
 			return &other
 		}
-		if gives && !shaped && len(other.Options.Without) > 0 {
+		if gives && !shaped {
 			left = append(left, other)
 		}
 	}

@@ -102,8 +102,13 @@ def meant():
     if not _standing:
         yield
         return
-    with _Meant():
-        yield
+    compiles = torch.compile, torch.nn.Module.compile
+    torch.compile, torch.nn.Module.compile = _eager, _answer(None)
+    try:
+        with _Meant():
+            yield
+    finally:
+        torch.compile, torch.nn.Module.compile = compiles
 
 
 class _Described(types.SimpleNamespace):
@@ -143,7 +148,6 @@ def stand_in() -> None:
         "device": stream_stand_in.Device, "device_of": stream_stand_in.Device,
     }.items():
         setattr(torch.cuda, name, value)
-    torch.compile, torch.nn.Module.compile = _eager, _answer(None)
     for name in ("range_push", "range_pop", "mark"):
         setattr(torch.cuda.nvtx, name, _answer(None))
     # torch.nn.GRU and LSTM ask it about weights that say they are on the GPU

@@ -91,7 +91,8 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 	for axis, n := range l.Grid {
 		fit.Axis, fit.Named = axis, sizesNamed(k, l, axis)
 		text, sure := fit.Number(n)
-		if value, known := fit.Value(lines[axis]); known && value == n || n == 1 {
+		if value, known := fit.Value(lines[axis]); n == 1 || known && value == n &&
+			(len(fit.Named) == 0 || !fit.IsOfOthers(lines[axis])) {
 			text, sure = lines[axis], sure || said || n == 1
 		}
 		found.unsure = found.unsure || !sure

@@ -47,7 +47,7 @@ func (f Fit) Number(n int64) (text string, sure bool) {
 				}
 				found = append(found, term)
 			}
-			if written := slices.DeleteFunc(slices.Clone(found), f.isOfOthers); len(written) > 0 {
+			if written := slices.DeleteFunc(slices.Clone(found), f.IsOfOthers); len(written) > 0 {
 				found = written
 			}
 			if len(found) > 0 {
@@ -59,8 +59,8 @@ func (f Fit) Number(n int64) (text string, sure bool) {
 	return "", false
 }
 
-// isOfOthers reports whether an expression has a size that the file does not write the number with.
-func (f Fit) isOfOthers(term string) bool {
+// IsOfOthers reports whether an expression has a size that the file does not write the number with.
+func (f Fit) IsOfOthers(term string) bool {
 	sizes := strings.FieldsFunc(term, func(c rune) bool { return strings.ContainsRune(" *(),/+", c) })
 	sizes = slices.DeleteFunc(sizes, func(word string) bool { _, is := f.Sizes[word]; return !is })
 	return slices.ContainsFunc(sizes, func(size string) bool { return !slices.Contains(f.Named, size) })
