@@ -205,7 +205,7 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 				fmt.Sprint(values[a.Options.Attrs[by.Name]]) != fmt.Sprint(extents.Shape(b, t))
 		})
 	}
-	var left []binding.Alternative
+	var left, exchanged []binding.Alternative
 	for _, other := range slices.Concat(binding.Those(otherAttributes(b), decides), inputsExchanged(b),
 		binding.EachOf(extents.PerhapsWithout(b), withoutSizes)) {
 		tally := t.Read(&other)
@@ -213,9 +213,16 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 		if tally.Clean() || shaped && other.Attribute != "" && gives {
 			return &other
 		}
-		if gives && !shaped {
+		switch {
+		case !gives || shaped:
+		case len(other.Options.Map) > 0:
+			exchanged = append(exchanged, other)
+		default:
 			left = append(left, other)
 		}
+	}
+	if len(left) == 0 {
+		left = exchanged
 	}
 	if len(left) != 1 || t.Late() {
 		return nil
