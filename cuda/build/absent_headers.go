@@ -32,6 +32,12 @@ var (
 	macroName   = regexp.MustCompile(`\b[A-Za-z_]\w*`)
 	undeclared  = regexp.MustCompile(`^['‘](\w+)['’] was not declared|` +
 		`(?:use of undeclared )?identifier ['"](\w+)['"](?: is undefined)?`)
+	// messages about what C++20 has and C++17 lacks
+	ofNewerStandard = regexp.MustCompile(`[Cc]\+\+2[0-9a-c]|['‘](?:std::)?(?:bit_cast|bit_ceil|bit_floor|` +
+		`bit_width|concept|consteval|constinit|contains|convertible_to|countl_zero|countr_zero|ends_with|` +
+		`floating_point|format|has_single_bit|integral|invocable|jthread|lerp|midpoint|numbers|popcount|` +
+		`ranges|remove_cvref_t|requires|same_as|signed_integral|source_location|span|ssize|starts_with|` +
+		`unsigned_integral|views)\b`)
 	ofLibrary = regexp.MustCompile(`(?i)\b(cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|thrust)`)
 )
 
@@ -46,7 +52,7 @@ func WithoutAbsentHeaders[T any](set *SourceSet, folder string, compile func() (
 		if result, err := compile(); err == nil {
 			return result, nil
 		}
-		set.Files = whole
+		set.Files, set.newer = whole, false
 	}
 	result, first := compile()
 	err := first
@@ -62,24 +68,30 @@ func WithoutAbsentHeaders[T any](set *SourceSet, folder string, compile func() (
 	return result, first
 }
 
+// leftOut holds the files that a build changes, and whether it takes a newer standard of C++.
+type leftOut struct {
+	Files map[string]SourceFile
+	Newer bool
+}
+
 // takeLeftOut changes the set as another build of it found to be necessary. It reports whether one did.
 func (s *SourceSet) takeLeftOut(kept string) bool {
 	text, err := os.ReadFile(kept)
-	changed := map[string]SourceFile{}
+	changed := leftOut{}
 	if err != nil || json.Unmarshal(text, &changed) != nil {
 		return false
 	}
-	s.Files = maps.Clone(s.Files)
-	maps.Copy(s.Files, changed)
+	s.Files, s.newer = maps.Clone(s.Files), changed.Newer
+	maps.Copy(s.Files, changed.Files)
 	return true
 }
 
 // keepLeftOut keeps the files that differ from those of the whole set.
 func (s *SourceSet) keepLeftOut(kept string, whole map[string]SourceFile) error {
-	changed := map[string]SourceFile{}
+	changed := leftOut{map[string]SourceFile{}, s.newer}
 	for at, file := range s.Files {
 		if before, there := whole[at]; !there || !bytes.Equal(before.Text, file.Text) {
-			changed[at] = file
+			changed.Files[at] = file
 		}
 	}
 	text, err := json.Marshal(changed)
@@ -96,10 +108,15 @@ func (s *SourceSet) keepLeftOut(kept string, whole map[string]SourceFile) error 
 // it could.
 func (s *SourceSet) leaveOut(refused *Error) bool {
 	header := absentHeader.FindStringSubmatch(refused.Message + "\n" + refused.Log)
+	flags, _ := s.Flags() // the builder of the set reports their errors
+	stated := slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-std=") })
 	switch {
 	case header != nil:
 		return s.standInFor(header[1])
-	case len(s.AbsentFlags()) == 0 && !ofLibrary.MatchString(refused.Message):
+	case !s.newer && !stated && ofNewerStandard.MatchString(refused.Message):
+		s.newer = true
+		return true
+	case len(s.absentFolders()) == 0 && !ofLibrary.MatchString(refused.Message):
 		return false
 	}
 	return s.defineCheck(refused.Message) || s.blankItemOf(refused)
@@ -155,8 +172,15 @@ func (s *SourceSet) isOfUser(at string) bool {
 	return strings.HasPrefix(at, OnDisk+"/") && (at != s.Main || !s.CallsUserFile())
 }
 
-// AbsentFlags returns the flags that find the stand-ins of a set, if it has any.
+// AbsentFlags returns the flags that find the stand-ins of a set, and of a newer standard, if it needs them.
 func (s *SourceSet) AbsentFlags() []string {
+	if s.newer {
+		return append(s.absentFolders(), "-std=c++20")
+	}
+	return s.absentFolders()
+}
+
+func (s *SourceSet) absentFolders() []string {
 	for at := range s.Files {
 		if strings.HasPrefix(at, absentFolder) {
 			return []string{"-I" + absentFolder}

@@ -187,7 +187,8 @@ func (b *GPUBuilder) flagsOf(set *SourceSet) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := slices.Concat(b.flags(), asked, set.AbsentFlags())
+	asked = slices.Concat(asked, set.AbsentFlags())
+	flags := append(b.flags(), asked...)
 	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
 		// nvcc accepts one level
 		flags = slices.DeleteFunc(flags,

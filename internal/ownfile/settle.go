@@ -205,8 +205,15 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 				fmt.Sprint(values[a.Options.Attrs[by.Name]]) != fmt.Sprint(extents.Shape(b, t))
 		})
 	}
+	input := func(a binding.Argument) bool {
+		return a.Role == binding.Input && !b.Stated(a) && b.Function.Kind == cfacts.Python
+	}
+	exchange := reordered(b, input)
+	if len(exchange) > 1 { // of two inputs alone
+		exchange = nil
+	}
 	var left, exchanged []binding.Alternative
-	for _, other := range slices.Concat(binding.Those(otherAttributes(b), decides), inputsExchanged(b),
+	for _, other := range slices.Concat(binding.Those(otherAttributes(b), decides), exchange,
 		binding.EachOf(extents.PerhapsWithout(b), withoutSizes)) {
 		tally := t.Read(&other)
 		gives := tally.Right+tally.Wrong > tally.Raised
@@ -228,20 +235,6 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 		return nil
 	}
 	return &left[0]
-}
-
-// inputsExchanged returns the interpretations of a Python function with other orders of its input tensors.
-func inputsExchanged(b *binding.Binding) []binding.Alternative {
-	var names, targets []string
-	for _, a := range b.Args {
-		if a.Role == binding.Input && !b.Stated(a) && b.Function.Kind == cfacts.Python {
-			names, targets = append(names, a.Name), append(targets, a.Target)
-		}
-	}
-	if len(names) != 2 {
-		return nil
-	}
-	return inOtherOrders(names, targets)
 }
 
 // leftOpen holds what is known if no interpretation of a function is right.

@@ -25,7 +25,8 @@ func (f *File) bindJoined(
 	}
 	read := ownfile.Read(request, string(content), f.interpretation.Options.Flags)
 	if slices.ContainsFunc(read.Functions, func(fn cfacts.Function) bool {
-		return fn.Kind == cfacts.Host && fn.Launches && takesPointer(fn)
+		return fn.Kind == cfacts.Host && fn.Launches &&
+			slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool { return p.Pointer })
 	}) {
 		return nil, false
 	}
@@ -41,8 +42,7 @@ func (f *File) bindJoined(
 	if err != nil || alone && slices.ContainsFunc(bindings, ownfile.Guesses) {
 		return nil, false
 	}
-	f.joined = true
-	f.takeText(text)
+	f.joined, f.inline = true, text
 	how := "its kernels work together: they are launched one after the other, as main() does"
 	if alone {
 		how = "its kernel is launched as main() does, with what main() makes of the sizes"
@@ -56,11 +56,6 @@ func (f *File) bindJoined(
 		}
 	}
 	return bindings, true
-}
-
-// takesPointer reports whether a function has a pointer parameter.
-func takesPointer(fn cfacts.Function) bool {
-	return slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool { return p.Pointer })
 }
 
 // limitOfJoined makes a failed build neutral if the fault lies in the function that triad generated from

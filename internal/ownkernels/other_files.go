@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"triad/internal/advice"
 	"triad/internal/backend"
@@ -17,13 +14,6 @@ import (
 	"triad/internal/ownfile/nearby"
 	"triad/internal/ownfile/params"
 )
-
-// takeText builds a changed text in place of the file's. It lies elsewhere, so the file's folder becomes an
-// include path.
-func (f *File) takeText(text string) {
-	f.inline = text
-	f.interpretation.Options.Flags = withFolderOf(f.Path, f.interpretation.Options.Flags)
-}
 
 // text returns the text that is built of a file with these contents.
 func (f *File) text(content []byte) string {
@@ -36,61 +26,36 @@ func (f *File) text(content []byte) string {
 // loadWithOthers builds a file. A function that it lacks, and that a file near it defines, comes with that
 // file, if both compile together.
 func (f *File) loadWithOthers(ctx context.Context, operator string) (
-	first backend.LoadReply, hello backend.HelloReply, err error,
+	backend.LoadReply, backend.HelloReply, error,
 ) {
-	alone := File{
-		adapter: f.adapter, inline: f.inline, inlineAt: f.inlineAt, shim: f.shim, Matched: f.Matched,
-		interpretation: f.interpretation,
+	reply, hello, err := f.adapter.Load(ctx, operator)
+	changed, lacks := f.interpretation, lacking(reply, err)
+	other := nearby.Defining(f.Path, lacks)
+	if f.IsPython() || other == "" || slices.Contains(changed.beside, other) {
+		return reply, hello, err
 	}
-	first, hello, err = f.adapter.Load(ctx, operator)
-	reply, failure := first, err
-	for range mostOthers {
-		lacks := lacking(reply, failure)
-		other := nearby.Defining(f.Path, lacks)
-		if lacks == "" || other == "" || f.IsPython() {
-			break
-		}
-		if failure = f.compileWith(other); failure != nil {
-			break
-		}
-		f.Matched = append(f.Matched, filepath.Base(other)+" is compiled with it: it defines "+lacks)
-		if reply, hello, failure = f.adapter.Load(ctx, operator); failure == nil && len(reply.Failed) == 0 {
-			return reply, hello, alone.adapter.Close()
-		}
+	changed.beside = append(slices.Clone(changed.beside), other)
+	with, failure := changed.Read()
+	if failure != nil {
+		return reply, hello, err
 	}
-	if f.adapter != alone.adapter {
-		err = errors.Join(err, f.adapter.Close())
-		f.adapter, f.inline, f.inlineAt, f.shim = alone.adapter, alone.inline, alone.inlineAt, alone.shim
-		f.Matched, f.interpretation = alone.Matched, alone.interpretation
+	again, greeting, failure := with.loadWithOthers(ctx, operator)
+	if failure != nil || len(again.Failed) > 0 {
+		return reply, hello, errors.Join(err, with.Close())
 	}
-	return first, hello, err
+	f.adapter, with.adapter, f.shim, f.inlineAt = with.adapter, f.adapter, with.shim, with.inlineAt
+	f.interpretation = with.interpretation
+	f.Matched = append(f.Matched, filepath.Base(other)+" is compiled with it: it defines "+lacks)
+	return again, greeting, with.Close()
 }
-
-// compileWith makes another file a part of the file.
-func (f *File) compileWith(other string) error {
-	near, err := filepath.Rel(filepath.Dir(f.Path), other)
-	if err != nil {
-		return fmt.Errorf("compile %s with %s: %w", f.Name, other, err)
-	}
-	include := "\n#include " + strconv.Quote(filepath.ToSlash(near)) + "\n"
-	text := f.text([]byte(f.Text()))
-	if strings.Contains(text, include) {
-		return fmt.Errorf("compile %s with %s: it is compiled with it", f.Name, other)
-	}
-	f.takeText(text + include)
-	return f.writeCUDA()
-}
-
-// mostOthers is the maximum number of files near a file that are compiled with it.
-const mostOthers = 4
 
 // lacking returns the function that a file which does not load lacks, or "".
 func lacking(reply backend.LoadReply, err error) string {
 	var broken *backend.BuildFailure
-	if errors.As(err, &broken) {
+	switch {
+	case errors.As(err, &broken):
 		return advice.Lacking(broken.Sentence + "\n" + broken.Log)
-	}
-	if len(reply.Failed) > 0 {
+	case len(reply.Failed) > 0:
 		return advice.Lacking(reply.Failed[0].Message + "\n" + reply.Failed[0].Log)
 	}
 	return ""
@@ -120,11 +85,8 @@ func (r Interpretation) throughLauncher(request binding.Request, path string, co
 			return alone, true
 		}
 	}
-	name := launcher
-	if near, err := filepath.Rel(filepath.Dir(path), launcher); err == nil {
-		name = near
-	}
-	f.Matched = slices.Insert(f.Matched, 0, "it has kernels alone, which "+name+" launches: that is judged")
+	f.Matched = slices.Insert(f.Matched, 0, "it has kernels alone, which "+filepath.Base(launcher)+
+		" launches: that is judged")
 	return f, true
 }
 

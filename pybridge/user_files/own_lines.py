@@ -114,13 +114,9 @@ def _of_main(tree: ast.Module, module: types.ModuleType) -> list[ast.stmt]:
             if isinstance(n, ast.Name)}
     blocks = [n for n in tree.body if isinstance(n, ast.If) and "__main__" in ast.unparse(n.test)]
     return [n for block in blocks for n in block.body
-            if isinstance(n, ast.Assign) and _is_plain(n.value)
+            if isinstance(n, ast.Assign)
+            and all("device" in ast.unparse(c.func) for c in ast.walk(n.value) if isinstance(c, ast.Call))
             and any(name in read and name not in module.__dict__ for name in _stored(n))]
-
-
-def _is_plain(value: ast.expr) -> bool:
-    """Says whether an expression calls nothing but what gives a device."""
-    return all("device" in ast.unparse(n.func) for n in ast.walk(value) if isinstance(n, ast.Call))
 
 
 def _execute(node: ast.stmt, path: str, flags: int, module: types.ModuleType) -> None:
