@@ -41,8 +41,8 @@ var (
 	ofLibrary = regexp.MustCompile(`(?i)\b(cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|thrust)`)
 )
 
-// WithoutAbsentHeaders builds a user's file. An absent header counts as empty, and a function of the host that
-// uses it, or a library that the emulator lacks, is left out, as long as the rest compiles without them:
+// WithoutAbsentHeaders builds a user's file. An absent header counts as empty, and a function of the host
+// that uses it, or a library that the emulator lacks, is left out, as long as the rest compiles without them:
 // otherwise the error is the first one. What was left out is kept in a folder, since compilers take longer to
 // fail than to succeed from the cache.
 func WithoutAbsentHeaders[T any](set *SourceSet, folder string, compile func() (T, error)) (T, error) {

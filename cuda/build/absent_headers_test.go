@@ -17,7 +17,9 @@ func setOf(text string) *SourceSet {
 }
 
 func TestAbsentHeadersCountAsEmpty(t *testing.T) {
-	missing := &Error{File: "/a.cu", Line: 1, Message: "fatal error: opencv2/opencv.hpp: No such file or directory"}
+	missing := &Error{
+		File: "/a.cu", Line: 1, Message: "fatal error: opencv2/opencv.hpp: No such file or directory",
+	}
 	s := setOf("#include <opencv2/opencv.hpp>\n__global__ void k() {}\n" +
 		"void show(cv::Mat m) {\n#ifdef X\n  imshow(\"a\", m);\n#endif\n}\nint after;\n")
 	if !s.leaveOut(missing) || s.leaveOut(missing) || len(s.AbsentFlags()) != 1 {
@@ -27,8 +29,9 @@ func TestAbsentHeadersCountAsEmpty(t *testing.T) {
 		t.Fatal("the function that needs it is not left out")
 	}
 	text := string(s.Files["disk/a.cu"].Text)
-	if strings.Contains(text, "cv::") || strings.Contains(text, "imshow") || !strings.Contains(text, "#endif") ||
-		!strings.Contains(text, "__global__ void k") || !strings.HasSuffix(text, "int after;\n") ||
+	if strings.Contains(text, "cv::") || strings.Contains(text, "imshow") ||
+		!strings.Contains(text, "#endif") || !strings.Contains(text, "__global__ void k") ||
+		!strings.HasSuffix(text, "int after;\n") ||
 		strings.Count(text, "\n") != 8 {
 		t.Errorf("%s", text)
 	}
@@ -56,7 +59,8 @@ func TestAbsentHeadersMayDecide(t *testing.T) {
 			t.Errorf("%q: want %t", text, leaves)
 		}
 	}
-	if setOf("int a;\n").leaveOut(&Error{File: "/a.cu", Line: 1, Message: "'b' was not declared in this scope"}) {
+	other := &Error{File: "/a.cu", Line: 1, Message: "'b' was not declared in this scope"}
+	if setOf("int a;\n").leaveOut(other) {
 		t.Error("an error of a file without absent headers is left out")
 	}
 }

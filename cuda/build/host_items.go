@@ -13,8 +13,9 @@ import (
 var (
 	placeBehind = regexp.MustCompile(`\(at (\S+):(\d+)\)$`)
 	onDevice    = regexp.MustCompile(`\b__(?:global|device|constant|shared|managed)__\b`)
-	typeHead    = regexp.MustCompile(`^\s*(?:template\s*<[^<>]*>\s*)?(?:struct|class|union|enum|typedef)\b|=\s*$`)
-	openHead    = regexp.MustCompile(`^\s*(?:inline\s+)?namespace\b[^;(){}]*$|^\s*extern\s*("[^"]*")?\s*$`)
+	typeHead    = regexp.MustCompile(`^\s*(?:template\s*<[^<>]*>\s*)?` +
+		`(?:struct|class|union|enum|typedef)\b|=\s*$`)
+	openHead = regexp.MustCompile(`^\s*(?:inline\s+)?namespace\b[^;(){}]*$|^\s*extern\s*("[^"]*")?\s*$`)
 )
 
 // blankItemOf blanks the function or declaration of the host in which a user's file does not compile. It

@@ -29,8 +29,8 @@ func Alternatives(b *binding.Binding) []binding.Alternative {
 		all = append(all, launched)
 	}
 	all = slices.Concat(all, reordered(b, guessed(b, binding.Argument.IsTensor)),
-		reordered(b, guessed(b, func(a binding.Argument) bool { return a.Role == binding.Size })), withSingles(b),
-		inOtherOrders(extents.Exchangeable(b)), adapters.OtherAdapters(b), otherSizes(b),
+		reordered(b, guessed(b, func(a binding.Argument) bool { return a.Role == binding.Size })),
+		withSingles(b), inOtherOrders(extents.Exchangeable(b)), adapters.OtherAdapters(b), otherSizes(b),
 		binding.EachOf(extents.PerhapsWithout(b), withoutSizes), perhapsOutputs(b))
 	if mayBeFlat(b) {
 		all = append(all,

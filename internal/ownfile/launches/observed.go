@@ -82,7 +82,8 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 	if found.oneBlock = all == 1; all == 1 && fixedGrid(k, l) && !k.B.IsDim(found.block[0]) {
 		return
 	}
-	if !k.B.GivesAnySize() && !addsUpWholeBlocks(k, found) { // it is written for numbers, its file's or those of its main() alone
+	// it is written for numbers, its file's or those of its main() alone
+	if !k.B.GivesAnySize() && !addsUpWholeBlocks(k, found) {
 		if ofNumbers(k) {
 			found.grid = [3]string{fmt.Sprint(l.Grid[0]), fmt.Sprint(l.Grid[1]), fmt.Sprint(l.Grid[2])}
 		}

@@ -79,11 +79,11 @@ func AsLaunched(b *binding.Binding) (binding.Alternative, bool) {
 // addsUpWholeBlocks reports whether a kernel that gives a value of each block names no number of elements: it
 // is wrong where the last block is not whole, whatever main() has.
 func addsUpWholeBlocks(k binding.Body, found *foundLaunch) bool {
-	ofBlock := func(a binding.Argument) bool {
+	each := func(a binding.Argument) bool {
 		return a.Role == binding.Output && GivesValueOfEachBlock(k, a)
 	}
 	elements, threads := elementsThere(k, found), found.threads[0]*found.threads[1]*found.threads[2]
-	return slices.ContainsFunc(k.B.Args, ofBlock) && !slices.ContainsFunc(k.Tokens, func(t cfacts.Token) bool {
+	return slices.ContainsFunc(k.B.Args, each) && !slices.ContainsFunc(k.Tokens, func(t cfacts.Token) bool {
 		_, n, constant := k.File.Constant(t.Text)
 		return constant && n > threads && elements%n == 0
 	})

@@ -163,10 +163,10 @@ func returnsWordOf(fn *cfacts.Function, at int, grid []cfacts.Token) bool {
 			made = cfacts.Inside(made, 1)
 		}
 	}
-	words := slices.Concat(grid, made)
+	words, alike := slices.Concat(grid, made), []string{cfacts.Join(grid), cfacts.Join(made)}
 	returns := fn.Returned()
 	other := func(value []cfacts.Token) bool {
-		return cfacts.Join(value) != cfacts.Join(grid) && cfacts.Join(value) != cfacts.Join(made) && (len(value) != 1 || !value[0].IsName() ||
+		return !slices.Contains(alike, cfacts.Join(value)) && (len(value) != 1 || !value[0].IsName() ||
 			!slices.ContainsFunc(words, func(t cfacts.Token) bool { return t.Text == value[0].Text }))
 	}
 	return len(returns) > 0 && !slices.ContainsFunc(returns, other)
