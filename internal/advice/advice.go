@@ -272,8 +272,8 @@ func (f Facts) beforeTheStart() bool {
 // pastATensor returns the advice for an access past either end of a tensor.
 func (f Facts) pastATensor() string {
 	if f.beforeTheStart() {
-		return "a thread works in front of the first element of a tensor: its index is negative, as x[i - 1] " +
-			"is where i is 0; check that an index is at least 0 before using it"
+		return "a thread works in front of the first element of a tensor: its index is negative, as " +
+			"x[i - 1] is where i is 0; check that an index is at least 0 before using it"
 	}
 	if firstThread.MatchString(f.Message) {
 		return "the first thread already works beyond the end of a tensor: its index is too large, as in " +

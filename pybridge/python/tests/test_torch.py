@@ -459,21 +459,6 @@ class Beside(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.stdout.split(), ["True", "True"], done.stderr)
 
-    def test_every_operators_file_loads(self):
-        """Where nothing but the package is on the path, and modules of the same names that are somebody
-        else's stay as they are."""
-        code = ("import sys, types\nsys.modules['elementwise'] = theirs = types.ModuleType('elementwise')\n"
-                "path = list(sys.path)\nfrom triad.torch import files\n"
-                "for o in files.catalogue(): files.module(o['name'])\n"
-                "print(sys.path == path, sys.modules['elementwise'] is theirs, "
-                "'expert_parallel' in sys.modules)")
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.stdout.split(), ["True", "True", "False"], done.stderr)
-
-    def test_the_specs_are_the_catalogues(self):
-        from triad.torch import files
-        self.assertEqual(files.catalogue(), [dict(o.spec) for o in triad.ops()])
-
     def test_data_loader_workers(self):
         """In the workers of a DataLoader that are spawned."""
         code = ("import torch, triad\nfrom torch.utils.data import DataLoader, Dataset\n"

@@ -43,8 +43,8 @@ def catalogue() -> list[Mapping[str, Any]]:
 
 @contextmanager
 def _shared() -> Iterator[None]:
-    """What operators' files import, under the names that they import it by, for as long as one loads: somebody
-    else may have modules of these names."""
+    """What operators' files import, under the names that they import it by, for as long as one loads:
+    somebody else may have modules of these names."""
     folder = BRIDGE / "operators"
     names = [path.stem for path in folder.glob("*.py")]
     theirs = {name: sys.modules.pop(name) for name in names if name in sys.modules}

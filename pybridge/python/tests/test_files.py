@@ -1,0 +1,28 @@
+"""The operator files and specs that the package carries."""
+
+import subprocess
+import sys
+import unittest
+
+import triad
+
+
+class Files(unittest.TestCase):
+    def test_every_operators_file_loads(self):
+        """Where nothing but the package is on the path, and modules of the same names that are somebody
+        else's stay as they are."""
+        code = ("import sys, types\nsys.modules['elementwise'] = theirs = types.ModuleType('elementwise')\n"
+                "path = list(sys.path)\nfrom triad.torch import files\n"
+                "for o in files.catalogue(): files.module(o['name'])\n"
+                "print(sys.path == path, sys.modules['elementwise'] is theirs, "
+                "'expert_parallel' in sys.modules)")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.stdout.split(), ["True", "True", "False"], done.stderr)
+
+    def test_the_specs_are_the_catalogues(self):
+        from triad.torch import files
+        self.assertEqual(files.catalogue(), [dict(o.spec) for o in triad.ops()])
+
+
+if __name__ == "__main__":
+    unittest.main()
