@@ -30,8 +30,9 @@ func TestAdviceOfAnIllegalAddress(t *testing.T) {
 // An access in front of a tensor is one of a negative index, whichever thread makes it.
 func TestAdviceOfANegativeIndex(t *testing.T) {
 	f := Facts{
-		Status: op.StatusOutOfBounds, Message: "kernel ::copy: invalid read of address 0x7f: 4 bytes before " +
-			"the start of buffer x of 4 bytes, block (0,0,0), thread (0,0,0)",
+		Status: op.StatusOutOfBounds,
+		Message: "kernel ::copy: invalid read of address 0x7f: 4 bytes before the start of buffer x of 4 bytes, " +
+			"block (0,0,0), thread (0,0,0)",
 	}
 	if got := For(f); !strings.Contains(got, "its index is negative") {
 		t.Errorf("%q", got)
