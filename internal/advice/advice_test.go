@@ -31,8 +31,8 @@ func TestAdviceOfAnIllegalAddress(t *testing.T) {
 func TestAdviceOfANegativeIndex(t *testing.T) {
 	f := Facts{
 		Status: op.StatusOutOfBounds,
-		Message: "kernel ::copy: invalid read of address 0x7f: 4 bytes before the start of buffer x of 4 bytes, " +
-			"block (0,0,0), thread (0,0,0)",
+		Message: "kernel ::copy: invalid read of address 0x7f: 4 bytes before the start of buffer x of 4 " +
+			"bytes, block (0,0,0), thread (0,0,0)",
 	}
 	if got := For(f); !strings.Contains(got, "its index is negative") {
 		t.Errorf("%q", got)
