@@ -123,14 +123,6 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	if !set.CallsUserFile() {
-		return b.kernelsOf(ctx, set)
-	}
-	return WithoutAbsentHeaders(set, b.Cache, func() (Library, error) { return b.kernelsOf(ctx, set) })
-}
-
-// kernelsOf builds the library of a gathered kernel file.
-func (b *Builder) kernelsOf(ctx context.Context, set *SourceSet) (Library, error) {
 	files, notes, err := set.Rewritten()
 	if err != nil {
 		return Library{}, err
@@ -147,7 +139,7 @@ func (b *Builder) kernelsOf(ctx context.Context, set *SourceSet) (Library, error
 	if err != nil {
 		return Library{}, err
 	}
-	flags := slices.Concat(b.usualFlags(set.takesSeveral()), emulated, set.AbsentFlags())
+	flags := slices.Concat(b.usualFlags(set.takesSeveral()), emulated)
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {
 			files[at] = text
@@ -212,7 +204,7 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 	key := name + "-" + hashFiles(files, append(flags, b.Compiler.Path, b.Compiler.Version))
 	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
-		if err := layOut(filepath.Join(folder, "src"), files, flags); err != nil {
+		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
 			return record{}, err
 		}
 		log, err := b.compileParts(ctx, author, folder, files, parts)
@@ -256,17 +248,6 @@ func hashFiles(files map[string][]byte, flags []string) string {
 		fmt.Fprintf(h, "%d:%s", len(flag), flag)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// layOut writes the files of a build, and makes the folders in which the flags look for headers: a header
-// whose path begins with ../ is found only from a folder that exists.
-func layOut(folder string, files map[string][]byte, flags []string) error {
-	for _, at := range HeaderFolders(flags) {
-		if err := os.MkdirAll(filepath.Join(folder, filepath.FromSlash(at)), 0o755); err != nil {
-			return fmt.Errorf("lay out the sources of a build: %w", err)
-		}
-	}
-	return writeTree(folder, files)
 }
 
 func writeTree(folder string, files map[string][]byte) error {

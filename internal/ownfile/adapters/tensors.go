@@ -201,10 +201,7 @@ func AssumedForms(b *binding.Binding) []binding.Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		unused := a.Adapter == layout.Scratch && b.Function.Kind == cfacts.Kernel &&
-			!cfacts.HasTexts(b.Function.Body, a.Name)
-		if a.Stated || b.Ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !GuessedNumber(b, a) ||
-			unused {
+		if a.Stated || b.Ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !GuessedNumber(b, a) {
 			continue
 		}
 		open = append(open, a.Name)

@@ -1,2 +1,0 @@
-#pragma once
-void clip(const float *x, float *y, int n);
