@@ -95,3 +95,18 @@ var isName = regexp.MustCompile(`^[a-z]\w*$`)
 func (s *Spec) HoldsSize(dim string) bool {
 	return slices.ContainsFunc(s.Attributes, func(a AttributeSpec) bool { return a.Holds() == dim })
 }
+
+// DefaultsKnownBy lists the dims that inputs show, and whose defaults, other than 1, follow from what these
+// show and from attributes.
+func (s *Spec) DefaultsKnownBy(inputs []TensorSpec) []DimSpec {
+	unknown := func(name string) bool {
+		_, shown := ShownBy(name, inputs, nil)
+		_, follows := FollowsFrom(name, inputs)
+		return s.isDim(name) && !shown && !follows
+	}
+	return slices.DeleteFunc(slices.Clone(s.Dims), func(d DimSpec) bool {
+		_, shown := ShownBy(d.Name, inputs, nil)
+		return d.Default == "" || d.Default == "1" || !shown ||
+			slices.ContainsFunc(d.value.names, unknown)
+	})
+}

@@ -59,3 +59,19 @@ differentiable`).Replace(scale)
 		}
 	}
 }
+
+// TestDefaultsKnownBy: a default is known where inputs show its dims; attributes are known anyway.
+func TestDefaultsKnownBy(t *testing.T) {
+	for text, want := range map[string]bool{
+		"2 * groups": false, "rows": true, "rows + flip": true, "groups + flip": false, "3": true, "1": false,
+	} {
+		s, err := Load("scale.toml", []byte(strings.Replace(scale, `default = "2 * groups"`,
+			`default = "`+text+`"`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known := s.DefaultsKnownBy(s.InputSpecs); len(known) == 1 != want {
+			t.Errorf("%s: %v; want that it is known: %t", text, known, want)
+		}
+	}
+}

@@ -224,12 +224,7 @@ func pythonAlike(b *binding.Binding, tensors []string) string {
 // more rows than are used.
 func pythonDefaults(b *binding.Binding) string {
 	var code strings.Builder
-	shown := func(size string) bool { _, is := op.ShownBy(size, b.InputSpecs, nil); return is }
-	for _, d := range b.Spec.Dims {
-		_, err := op.ParseExpression(d.Default, shown, true)
-		if err != nil || d.Default == "1" || !shown(d.Name) {
-			continue
-		}
+	for _, d := range b.Spec.DefaultsKnownBy(b.InputSpecs) {
 		fmt.Fprintf(&code, "    if %s != %s:\n        return %q\n", binding.PythonName(d.Name),
 			extents.PythonExpression(d.Default), d.Name+" is not "+d.Default)
 	}
