@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -41,30 +43,35 @@ def catalogue() -> list[Mapping[str, Any]]:
         raise Unavailable(f"{path}: {e.strerror}: install the package again") from None
 
 
+@functools.cache
+def _shared() -> tuple[str, ...]:
+    """What operators' files import, each after those that it imports itself."""
+    sources = {path.stem: path.read_text() for path in (BRIDGE / "operators").glob("*.py")}
+    return tuple(TopologicalSorter({
+        name: sources.keys() & re.findall(r"^from (\w+) import", text, re.MULTILINE)
+        for name, text in sources.items()}).static_order())
+
+
 @contextmanager
-def _shared() -> Iterator[None]:
-    """What operators' files import, under the names that they import it by, for as long as one loads:
+def _lent(names: Sequence[str]) -> Iterator[None]:
+    """Modules of the bridge under the names that operators' files import them by, for as long as one loads:
     somebody else may have modules of these names."""
-    folder = BRIDGE / "operators"
-    names = [path.stem for path in folder.glob("*.py")]
     theirs = {name: sys.modules.pop(name) for name in names if name in sys.modules}
-    sys.modules.update({name: sys.modules[own] for name in names
-                        if (own := f"triad._pybridge.{name}") in sys.modules})
-    sys.path.insert(0, str(folder))
     try:
+        for name in names:
+            own = f"triad._pybridge.{name}"
+            sys.modules[name] = sys.modules.get(own) or _load(own, BRIDGE / "operators" / f"{name}.py")
         yield
     finally:
-        sys.path.remove(str(folder))
         for name in names:
-            if loaded := sys.modules.pop(name, None):
-                sys.modules[f"triad._pybridge.{name}"] = loaded
+            sys.modules.pop(name, None)
         sys.modules.update(theirs)
 
 
 @functools.cache
 def module(op: str) -> ModuleType:
     """The operator's file, loaded once."""
-    with _lock, _shared():
+    with _lock, _lent(_shared()):
         return _load(f"triad._operators.{op}", OPERATORS / f"{op}.py")
 
 
