@@ -36,7 +36,7 @@ var _ = truth.Relate("mla",
 	truth.Relation{
 		Name: "with queries of zeros the gradients of the values add up to the upstream gradient",
 		Pass: op.Backward, Outputs: []string{"grad_kv"}, Applies: seesAlways, Second: latent.ZeroQueries,
-		States: latent.ValueGradients,
+		SavedFollow: true, States: latent.ValueGradients,
 	},
 )
 
@@ -47,8 +47,7 @@ func full(c op.Case) bool { return some(c) && c.Attrs.Number("causal") == 0 }
 // hides reports whether there is a query, not the last, and a key to hide from it.
 func hides(c op.Case) bool { return some(c) && !full(c) && truth.HasElements(2, "seq_q")(c) }
 
-// seesAlways reports whether the case is a backward chained to its own forward, in which every query sees a
-// key.
+// seesAlways reports whether every query sees a key, in a backward whose saved tensors can follow its queries.
 func seesAlways(c op.Case) bool {
-	return some(c) && c.Saved == "own" && (full(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
+	return some(c) && c.Saved == "driver" && (full(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }

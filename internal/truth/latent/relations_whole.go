@@ -56,7 +56,8 @@ func ReversedKeys(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 }
 
 // ValueGradients: with queries of 0 a latent row's gradient is that of its value, dV_j = sum P_ij dO_i. As sum_j
-// P_ij = 1, those of all keys add up to the upstream gradients of all queries and heads.
+// P_ij = 1, up to the rounding of a saved lse, those of all keys add up to the upstream gradients of all queries
+// and heads.
 func ValueGradients(a *truth.Related, output string) judge.Statement {
 	grad, do, t, c := a.Second.Out(output), a.Second.In("grad_o"), a.Second.Target(output), a.Second.Case
 	if a.Failed() {
@@ -71,8 +72,8 @@ func ValueGradients(a *truth.Related, output string) judge.Statement {
 		upstream := func(r int) float64 { return do[(b*rows+int64(r))*nV+x] }
 		want := truth.SumOf(int(rows), upstream)
 		e := truth.SumOf(keys, func(j int) float64 { return off(at(j)) })
-		e += judge.G(int64(keys)+rows) * judge.U64 *
-			truth.SumOf(int(rows), func(r int) float64 { return math.Abs(upstream(r)) })
+		size := truth.SumOf(int(rows), func(r int) float64 { return math.Abs(upstream(r)) })
+		e += (judge.G(int64(keys)+rows)*judge.U64 + judge.U32*math.Log(float64(keys))) * size
 		got := truth.SumOf(keys, func(j int) float64 { return grad[at(j)] })
 		return judge.Claim{Position: i, Got: got, Low: want - e, High: want + e}
 	}}
