@@ -1,0 +1,83 @@
+// sm90_tiles.cuh: what the kernels for Hopper share: panels of 64 columns in shared memory, how the copy engine brings rows, products of a warpgroup, and
+// how P and dS become operands. fp16 and bf16; D a multiple of 8 up to 576, read as zeros up to the next 64, Dv a multiple of 64 up to 512.
+//   Rows lie in panels of 64 columns, swizzled; a block has three warpgroups, of which the first asks for copies and the others multiply. Of results
+//   of 576 columns the first of these has 0 to 255 and 512 to 575, the second 256 to 511.
+#ifndef TRIAD_MLA_SM90_TILES_CUH
+#define TRIAD_MLA_SM90_TILES_CUH
+#include "hopper/arithmetic.cuh"
+#include "hopper/barrier.cuh"
+#include "hopper/bulk_copy.cuh"
+#include "hopper/head_map.cuh"
+#include "hopper/mma.cuh"
+#include "hopper/named_barrier.cuh"
+#include "hopper/store_sums.cuh"
+#include "hopper/wgmma_any.cuh"
+#include "naive.cuh"
+
+namespace triad {
+namespace mla {
+
+constexpr int wide_dim = 576, wide_dim_v = 512, panels = wide_dim / 64, value_panels = wide_dim_v / 64, columns = 256; // of a warpgroup's sums
+constexpr int warpgroup = 128, wide_threads = 3 * warpgroup, own_rows = hopper::mma_rows, stages = 2;
+constexpr int producer_registers = 24, consumer_registers = 240;
+constexpr float log2_e = 1.4426950408889634f;
+
+constexpr int panel_of(int rows) { return rows * hopper::tile_row_bytes; } // bytes
+
+inline __host__ __device__ int panels_of(int dim) { return (dim + 63) / 64; }
+
+// map_rows describes rows [batch, rows, columns], contiguous, as boxes of box_rows; nothing is copied where there are none.
+template <class T> int map_rows(hopper::HeadMap *map, const T *data, int64_t batch, int rows, int columns, int box_rows) {
+	if (batch == 0 || rows == 0) return TRIAD_OK;
+	return hopper::map_heads(map, data, {batch, 1, rows, columns, static_cast<int64_t>(rows) * columns, 0, columns}, box_rows);
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// copy_panels brings a tile of so many rows of a batch entry, 64 columns at a time.
+template <int Rows> __device__ inline void copy_panels(uint32_t to, const hopper::HeadMap *from, int dim, int row, int64_t b, uint32_t full) {
+	for (int p = 0; p < panels_of(dim); p++) hopper::copy_rows(to + p * panel_of(Rows), from, 64 * p, row, 0, static_cast<int>(b), full);
+}
+
+// begin_product starts x = a b^T over so many panels of 64 columns: 64 rows at a, and 8 Eights rows at b.
+template <class T, int PanelA, int PanelB, int Eights> __device__ inline void begin_product(float (&x)[Eights][4], uint32_t a, uint32_t b, int count) {
+	for (int p = 0; p < count; p++) {
+		const uint64_t of_a = hopper::tile_descriptor(a + p * PanelA), of_b = hopper::tile_descriptor(b + p * PanelB);
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			hopper::WarpgroupMultiply<T>::shared(x, hopper::advanced(of_a, k * hopper::mma_k_bytes), hopper::advanced(of_b, k * hopper::mma_k_bytes), p + k > 0);
+	}
+	hopper::commit();
+}
+
+// add_product starts sum += w x of Depth rows of x: w in half of a panel or a whole one, from `weights` on; x from a panel of a tile on.
+template <class T, int Depth, int Eights> __device__ inline void add_product(float (&sum)[Eights][4], uint32_t weights, uint32_t x) {
+	const uint64_t a = hopper::tile_descriptor(weights), b = hopper::across_descriptor(x, panel_of(Depth));
+#pragma unroll
+	for (int k = 0; k < Depth; k += 16)
+		hopper::multiply_any<T, 0, 1>(sum, hopper::advanced(a, k * 2), hopper::advanced(b, k * hopper::tile_row_bytes), true);
+}
+
+// word_at is where a thread's pair of columns of a product of 64 x 32 lies in a panel: of its row (or the one 8 below) and of an eight of columns.
+__device__ inline uint32_t word_at(int warp, int lane, int half, int column) {
+	return hopper::swizzled(static_cast<uint32_t>(16 * warp + lane / 4 + 8 * half), static_cast<uint32_t>(column * 2)) + lane % 4 * 4;
+}
+
+// put_rounded stores a product of 64 x 32 as an operand, from a column of the panel on.
+template <class T> __device__ inline void put_rounded(unsigned char *panel, const float (&x)[4][4], int warp, int lane, int column) {
+#pragma unroll
+	for (int n = 0; n < 4; n++)
+#pragma unroll
+		for (int half = 0; half < 2; half++)
+			*reinterpret_cast<uint32_t *>(panel + word_at(warp, lane, half, column + 8 * n)) = hopper::pack_pair<T>(x[n][2 * half], x[n][2 * half + 1]);
+}
+
+// aligned_memory is the first multiple of a swizzle's period.
+__device__ inline unsigned char *aligned_memory(unsigned char *memory) {
+	constexpr uint32_t period = hopper::tile_alignment;
+	return memory + (period - hopper::shared_address(memory) % period) % period;
+}
+#endif
+
+} // namespace mla
+} // namespace triad
+#endif
