@@ -12,7 +12,7 @@
 //           head reads all keys, and in the backward every key all queries of all heads
 //   tiled   16 rows and 16 keys a block (8 in the backward), in shared memory: a latent row is read once for 16
 //           heads. Costs: 75 to 89 KB of shared memory a block, D at most 576
-//   sm90    64 rows or keys a block on Hopper's tensor cores, tiles by TMA, fp16 and bf16; the backward has a
+//   sm90_tma  64 rows or keys a block on Hopper's tensor cores, tiles by TMA, fp16 and bf16; the backward has a
 //           kernel each for rows and keys. Costs: 227 KB of shared memory a block, P and dS in 16 bits, two
 //           products of the backward twice
 // Pipelines  mla/naive.cuh, mla/tiled.cuh, mla/sm90_forward.cuh, mla/sm90_backward.cuh
@@ -47,9 +47,9 @@ template <int (*Bytes)(const Shape &)> triad::Limits tiles() {
 // wide: what the copy engine and the tiles of Hopper's tensor cores ask.
 template <int Bytes> triad::Limits wide() {
 	return {triad::multiple_of("head_dim", 8), triad::wgmma_capability(),
-	        triad::limit("head_dim at most 576, head_dim_v a multiple of 64 up to 512", [](triad::Check &check, const triad_call *call) {
+	        triad::limit("head_dim_v 512 and head_dim at most 576, or 64 and 128", [](triad::Check &check, const triad_call *call) {
 		        const Shape s(call);
-		        check.that(s.dim <= wide_dim && s.dim_v <= wide_dim_v && s.dim_v % 64 == 0, "head_dim is %d and head_dim_v %d", s.dim, s.dim_v);
+		        check.that(Large::holds(s) || Small::holds(s), "head_dim is %d and head_dim_v %d", s.dim, s.dim_v);
 	        }),
 	        triad::limit("as much shared memory as its tiles take", check_shared<bytes_of<Bytes>>)};
 }
@@ -73,12 +73,12 @@ TRIAD_KERNEL(mla, tiled, backward,
              .contract("p16").dtypes(halves).outputs(both).limits({triad::contiguous("lse")}).limits(tiles<backward_bytes>())
              .workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_tiled)))
 
-TRIAD_KERNEL(mla, sm90, forward,
+TRIAD_KERNEL(mla, sm90_tma, forward,
              .asynchronous().contract("p16").dtypes(halves).outputs(both).limits({triad::contiguous("q", "kv"), triad::aligned(16, "q", "kv", "o")})
-             .limits(wide<ForwardPlan::bytes>()).launch(TRIAD_BY_HALF(forward_sm90)))
-TRIAD_KERNEL(mla, sm90, backward,
+             .limits(wide<ForwardPlan<Large>::bytes>()).launch(TRIAD_BY_HALF(forward_tma)))
+TRIAD_KERNEL(mla, sm90_tma, backward,
              .asynchronous().contract("p16").dtypes(halves).outputs(both)
              .limits({triad::contiguous(), triad::aligned(16, "q", "kv", "o", "grad_o", "grad_q", "grad_kv")})
-             .limits(wide<std::max(BackwardPlan<false>::bytes, BackwardPlan<true>::bytes)>()).workspace(sm90_workspace).launch(TRIAD_BY_HALF(backward_sm90)))
+             .limits(wide<std::max(BackwardPlan<Large, false>::bytes, BackwardPlan<Large, true>::bytes)>()).workspace(tma_workspace).launch(TRIAD_BY_HALF(backward_tma)))
 
 } // namespace

@@ -31,10 +31,11 @@ namespace mla {
 constexpr int streamed = 32; // rows or keys of a tile
 
 // BackwardPlan divides a block's shared memory: what stays, the ring of tiles, P and dS of two steps, lse and delta of streamed rows, barriers.
-template <bool OfKeys> struct BackwardPlan {
-	static constexpr int first_own = panels * panel_of(own_rows), second_own = OfKeys ? 0 : value_panels * panel_of(own_rows);
-	static constexpr int first_tile = panels * panel_of(streamed), second_tile = OfKeys ? value_panels * panel_of(streamed) : 0;
-	static constexpr int tile = first_tile + second_tile, pair = panel_of(own_rows), values = OfKeys ? streamed * 4 : 0; // bytes of lse, or of delta
+template <class Of, bool Keys> struct BackwardPlan : Of {
+	static constexpr bool of_keys = Keys;
+	static constexpr int first_own = Of::panels * panel_of(own_rows), second_own = Keys ? 0 : Of::value_panels * panel_of(own_rows);
+	static constexpr int first_tile = Of::panels * panel_of(streamed), second_tile = Keys ? Of::value_panels * panel_of(streamed) : 0;
+	static constexpr int tile = first_tile + second_tile, pair = panel_of(own_rows), values = Keys ? streamed * 4 : 0; // bytes of lse, or of delta
 	static constexpr int tiles = first_own + second_own, pairs = tiles + stages * tile, statistics = pairs + 2 * pair;
 	static constexpr int own_full = statistics + stages * 2 * values, full = own_full + 8, empty = full + 8 * stages, used = empty + 8 * stages;
 	static constexpr int bytes = used + hopper::tile_alignment;
@@ -80,24 +81,23 @@ struct Streams {
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// What the producer's one thread does. Streamed gradients have zeros in the columns of results that are no values'.
-template <bool OfKeys>
-__device__ inline void bring_tiles(const Shape &s, const hopper::HeadMap *rows, const hopper::HeadMap *grads, const hopper::HeadMap *keys, const Sums &sums,
+// What the producer's one thread does.
+template <class Plan>
+__device__ inline void bring_tiles(const hopper::HeadMap *rows, const hopper::HeadMap *grads, const hopper::HeadMap *keys, const Sums &sums,
                                    const Streams &w, uint32_t memory) {
-	using Plan = BackwardPlan<OfKeys>;
+	constexpr bool of_keys = Plan::of_keys;
 	if (w.steps == 0) return;
-	const int values_to = OfKeys ? min(s.dim, wide_dim_v) : s.dim_v, wide = panels_of(s.dim), narrow = panels_of(values_to);
-	hopper::barrier_arrive_expecting(memory + Plan::own_full, (wide + (OfKeys ? 0 : narrow)) * panel_of(own_rows));
-	copy_panels<own_rows>(memory, OfKeys ? keys : rows, s.dim, w.own, w.b, memory + Plan::own_full);
-	if (!OfKeys) copy_panels<own_rows>(memory + Plan::first_own, grads, s.dim_v, w.own, w.b, memory + Plan::own_full);
+	hopper::barrier_arrive_expecting(memory + Plan::own_full, Plan::first_own + Plan::second_own);
+	copy_panels<own_rows, Plan::panels>(memory, of_keys ? keys : rows, w.own, w.b, memory + Plan::own_full);
+	if (!of_keys) copy_panels<own_rows, Plan::value_panels>(memory + Plan::first_own, grads, w.own, w.b, memory + Plan::own_full);
 	for (int step = 0; step < w.steps; step++) {
 		const int stage = step % stages, first = (w.first + step) * streamed;
 		const uint32_t full = memory + Plan::full + 8 * stage, tile = memory + Plan::tiles + stage * Plan::tile;
 		hopper::barrier_wait(memory + Plan::empty + 8 * stage, step / stages % 2 ^ 1);
-		hopper::barrier_arrive_expecting(full, (wide + (OfKeys ? narrow : 0)) * panel_of(streamed) + 2 * Plan::values);
-		copy_panels<streamed>(tile, OfKeys ? rows : keys, s.dim, first, w.b, full);
-		if (!OfKeys) continue;
-		copy_panels<streamed>(tile + Plan::first_tile, grads, values_to, first, w.b, full);
+		hopper::barrier_arrive_expecting(full, Plan::tile + 2 * Plan::values);
+		copy_panels<streamed, Plan::panels>(tile, of_keys ? rows : keys, first, w.b, full);
+		if (!of_keys) continue;
+		copy_panels<streamed, Plan::value_panels>(tile + Plan::first_tile, grads, first, w.b, full);
 		const uint32_t values = memory + Plan::statistics + stage * 2 * Plan::values;
 		hopper::copy_bytes(values, sums.lse + w.b * sums.padded + first, streamed * 4, full);
 		hopper::copy_bytes(values + Plan::values, sums.delta + w.b * sums.padded + first, streamed * 4, full);
@@ -105,35 +105,37 @@ __device__ inline void bring_tiles(const Shape &s, const hopper::HeadMap *rows, 
 }
 
 // PairConsumer is a warpgroup that multiplies: the first one makes scores, the second one gradients of P.
-template <class T, bool OfKeys> struct PairConsumer {
-	using Plan = BackwardPlan<OfKeys>;
+template <class T, class Plan, int Group> struct PairConsumer {
+	static constexpr bool of_keys = Plan::of_keys, has_rest = Group == 0 && Plan::rest > 0;
+	static constexpr int own = Group * Plan::columns, rest_eights = has_rest ? Plan::rest / 8 : 1; // own: the first of its columns
 	const Shape &s;
 	const Sums &sums;
 	Streams w;
 	unsigned char *rows;
 	uint32_t memory;
-	int group, warp, lane;
-	float sum[columns / 8][4], rest[8][4]; // the first warpgroup has the rest: columns 512 to 575
+	int warp, lane;
+	float sum[Plan::columns / 8][4], rest[rest_eights][4];
 
 	__device__ uint32_t tile(int step) const { return memory + Plan::tiles + step % stages * Plan::tile; }
 	__device__ unsigned char *pair(int step) const { return rows + Plan::pairs + step % 2 * Plan::pair; }
 	__device__ void begin(float (&x)[4][4], int step) {
 		hopper::barrier_wait(memory + Plan::full + 8 * (step % stages), step / stages % 2);
-		if (group == 0) begin_product<T, panel_of(own_rows), panel_of(streamed)>(x, memory, tile(step), panels_of(s.dim));
-		else begin_product<T, panel_of(own_rows), panel_of(streamed)>(x, memory + (OfKeys ? 0 : Plan::first_own), tile(step) + (OfKeys ? Plan::first_tile : 0), panels_of(s.dim_v));
+		if (Group == 0) begin_product<T, Plan::panels, panel_of(own_rows), panel_of(streamed)>(x, memory, tile(step));
+		else begin_product<T, Plan::value_panels, panel_of(own_rows), panel_of(streamed)>(x, memory + (of_keys ? 0 : Plan::first_own),
+		                                                                              tile(step) + (of_keys ? Plan::first_tile : 0));
 	}
 	// add starts the sums of a step.
 	__device__ void add(int step) {
 		const uint32_t weights = memory + Plan::pairs + step % 2 * Plan::pair, gradients = weights + streamed * 2, x = tile(step);
-		const int own = group * columns, at = own / 64 * panel_of(streamed);
-		if (own < s.dim) add_product<T, streamed>(sum, gradients, x + at);
-		if (OfKeys && own < s.dim) add_product<T, streamed>(sum, weights, x + Plan::first_tile + at);
-		if (group == 0 && s.dim > wide_dim_v) add_product<T, streamed>(rest, gradients, x + value_panels * panel_of(streamed));
+		hopper::fence();
+		add_product<T, streamed>(sum, gradients, x + own / 64 * panel_of(streamed));
+		if constexpr (of_keys && own < 64 * Plan::value_panels) add_product<T, streamed>(sum, weights, x + Plan::first_tile + own / 64 * panel_of(streamed));
+		if constexpr (has_rest) add_product<T, streamed>(rest, gradients, x + 2 * Plan::columns / 64 * panel_of(streamed));
 		hopper::commit();
 	}
 	// value is lse (0) or delta (1) of an element's row. known: of this thread's own rows, which stay.
 	__device__ float value(const float (&known)[2], int step, int which, int n, int e) const {
-		if (!OfKeys) return known[e / 2];
+		if (!of_keys) return known[e / 2];
 		return reinterpret_cast<const float *>(rows + Plan::statistics + step % stages * 2 * Plan::values + which * Plan::values)[8 * n + lane % 4 * 2 + e % 2];
 	}
 	// weigh turns scores into P. from and to: which of the streamed ones an own row or key goes with.
@@ -163,50 +165,77 @@ template <class T, bool OfKeys> struct PairConsumer {
 			}
 		put_rounded<T>(pair(step), ds, warp, lane, streamed);
 	}
+	// pairs makes P or dS of a step from its product, for both warpgroups.
+	__device__ void pairs(float (&x)[4][4], int step, const float (&known)[2], const int (&from)[2], const int (&to)[2]) {
+		if (Group == 0) {
+			weigh(x, step, known, from, to);
+			hopper::named_arrive(Plan::weights_ready, 2 * warpgroup);
+		} else {
+			hopper::named_sync(Plan::weights_ready, 2 * warpgroup);
+			grade(x, step, known);
+		}
+		hopper::fence_stores();
+		hopper::named_sync(Plan::pairs_ready, 2 * warpgroup);
+	}
 	__device__ void take_all(const float (&known)[2], const int (&from)[2], const int (&to)[2]) {
 		float x[4][4];
 		hopper::barrier_wait(memory + Plan::own_full, 0);
 		hopper::fence();
 		begin(x, 0);
-		for (int step = 0; step < w.steps; step++) {
+		hopper::wait_for<0>();
+		hopper::changed(x);
+		pairs(x, 0, known, from, to);
+		for (int step = 0; step + 1 < w.steps; step++) {
+			add(step);
+			begin(x, step + 1);
 			hopper::wait_for<1>();
 			hopper::changed(sum);
 			hopper::changed(rest);
-			if (step > 0 && lane == 0) hopper::barrier_arrive(memory + Plan::empty + 8 * ((step - 1) % stages));
+			if (lane == 0) hopper::barrier_arrive(memory + Plan::empty + 8 * (step % stages));
 			hopper::wait_for<0>();
 			hopper::changed(x);
-			if (group == 0) {
-				weigh(x, step, known, from, to);
-				hopper::named_arrive(Plan::weights_ready, 2 * warpgroup);
-			} else {
-				hopper::named_sync(Plan::weights_ready, 2 * warpgroup);
-				grade(x, step, known);
-			}
-			hopper::fence_stores();
-			hopper::named_sync(Plan::pairs_ready, 2 * warpgroup);
-			hopper::fence();
-			add(step);
-			if (step + 1 < w.steps) begin(x, step + 1);
+			pairs(x, step + 1, known, from, to);
 		}
+		add(w.steps - 1);
 		hopper::wait_for<0>();
 		hopper::changed(sum);
 		hopper::changed(rest);
 	}
 	template <class To> __device__ void finish(To *to, int count) {
-		const hopper::SumsPlace<To> place = {to, count, s.dim, w.own + 16 * warp + lane / 4, group * columns};
-		hopper::store_wide(sum, place, [](float x) { return x; });
-		const hopper::SumsPlace<To> last = {to, count, s.dim, w.own + 16 * warp + lane / 4, wide_dim_v};
-		if (group == 0) hopper::store_wide(rest, last, [](float x) { return x; });
+		const auto store = [&](const auto &sums, int column) {
+			hopper::store_wide(sums, hopper::SumsPlace<To>{to, count, s.dim, w.own + 16 * warp + lane / 4, column}, [](float x) { return x; });
+		};
+		store(sum, own);
+		if constexpr (has_rest) store(rest, 2 * Plan::columns);
 	}
 };
+
+// What a warpgroup does.
+template <class T, class Plan, int Group>
+__device__ inline void take_streams(const Backward<T> &a, const Sums &sums, const Streams &w, unsigned char *rows, uint32_t memory, int warp, int lane) {
+	const Shape &s = a.s;
+	PairConsumer<T, Plan, Group> c = {s, sums, w, rows, memory, warp, lane, {}, {}};
+	float known[2] = {};
+	int from[2], to[2];
+#pragma unroll
+	for (int half = 0; half < 2; half++) {
+		const int own = w.own + 16 * warp + lane / 4 + 8 * half;
+		const bool there = own < (Plan::of_keys ? s.keys : s.rows());
+		from[half] = Plan::of_keys ? s.first_row(own) : 0;
+		to[half] = !there ? 0 : Plan::of_keys ? s.rows() : s.visible(own);
+		if (!Plan::of_keys) known[half] = (Group == 0 ? sums.lse : sums.delta)[w.b * sums.padded + own];
+	}
+	if (w.steps > 0) c.take_all(known, from, to);
+	if constexpr (Plan::of_keys) c.finish(sums.grad_kv + (w.part * s.batch + w.b) * s.keys * s.dim, s.keys);
+	else c.finish(a.grad_q + w.b * s.rows() * s.dim, s.rows());
+}
 #endif
 
-template <class T, bool OfKeys>
+template <class T, class Plan>
 __global__ void __launch_bounds__(wide_threads, 1)
-    sm90_backward(const __grid_constant__ Backward<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap grads,
-                  const __grid_constant__ hopper::HeadMap keys, const __grid_constant__ Sums sums) {
+    tma_backward(const __grid_constant__ Backward<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap grads,
+                 const __grid_constant__ hopper::HeadMap keys, const __grid_constant__ Sums sums) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	using Plan = BackwardPlan<OfKeys>;
 	extern __shared__ __align__(128) unsigned char sm90_memory[];
 	unsigned char *const rows = aligned_memory(sm90_memory);
 	const uint32_t memory = hopper::shared_address(rows);
@@ -219,36 +248,23 @@ __global__ void __launch_bounds__(wide_threads, 1)
 		hopper::fence_init();
 	}
 	__syncthreads();
-	const Shape &s = a.s;
-	const Streams w = Streams::of<OfKeys>(s, OfKeys ? sums.parts : 1);
+	const Streams w = Streams::of<Plan::of_keys>(a.s, Plan::of_keys ? sums.parts : 1);
 	const int warp = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
 	if (warp < 4) {
 		hopper::give_registers<producer_registers>();
-		if (threadIdx.x == 0) bring_tiles<OfKeys>(s, &q, &grads, &keys, sums, w, memory);
+		if (threadIdx.x == 0) bring_tiles<Plan>(&q, &grads, &keys, sums, w, memory);
 		return;
 	}
 	hopper::take_registers<consumer_registers>();
-	PairConsumer<T, OfKeys> c = {s, sums, w, rows, memory, warp / 4 - 1, warp % 4, lane, {}, {}};
-	float known[2] = {};
-	int from[2], to[2];
-#pragma unroll
-	for (int half = 0; half < 2; half++) {
-		const int own = w.own + 16 * (warp % 4) + lane / 4 + 8 * half;
-		const bool there = own < (OfKeys ? s.keys : s.rows());
-		from[half] = OfKeys ? s.first_row(own) : 0;
-		to[half] = !there ? 0 : OfKeys ? s.rows() : s.visible(own);
-		if (!OfKeys) known[half] = (c.group == 0 ? sums.lse : sums.delta)[w.b * sums.padded + own];
-	}
-	if (w.steps > 0) c.take_all(known, from, to);
-	if (OfKeys) c.finish(sums.grad_kv + (w.part * s.batch + w.b) * s.keys * s.dim, s.keys);
-	else c.finish(a.grad_q + w.b * s.rows() * s.dim, s.rows());
+	if (warp < 8) take_streams<T, Plan, 0>(a, sums, w, rows, memory, warp % 4, lane);
+	else take_streams<T, Plan, 1>(a, sums, w, rows, memory, warp % 4, lane);
 #endif
 }
 
 constexpr int prepare_threads = 256;
 
 // A warp for each row, 8 columns a lane at a time: lse to the base 2 and delta.
-template <class T> __global__ void __launch_bounds__(prepare_threads) sm90_prepare(const Backward<T> a, const Sums sums) {
+template <class T> __global__ void __launch_bounds__(prepare_threads) tma_prepare(const Backward<T> a, const Sums sums) {
 	const Shape &s = a.s;
 	const int64_t number = static_cast<int64_t>(blockIdx.x) * (prepare_threads / warp_size) + threadIdx.x / warp_size, b = number / sums.padded;
 	const int row = static_cast<int>(number % sums.padded), lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -270,7 +286,7 @@ template <class T> __global__ void __launch_bounds__(prepare_threads) sm90_prepa
 }
 
 // Eight elements of grad_kv a thread: the parts, in order.
-template <class T> __global__ void __launch_bounds__(prepare_threads) sm90_join(T *grad_kv, const Sums sums, int64_t elements) {
+template <class T> __global__ void __launch_bounds__(prepare_threads) tma_join(T *grad_kv, const Sums sums, int64_t elements) {
 	const int64_t i = (static_cast<int64_t>(blockIdx.x) * prepare_threads + threadIdx.x) * 8;
 	if (i >= elements) return;
 	float sum[8] = {};
@@ -283,42 +299,44 @@ template <class T> __global__ void __launch_bounds__(prepare_threads) sm90_join(
 	store(grad_kv + i, sum);
 }
 
-inline int64_t sm90_workspace(const triad_call *call) {
+inline int64_t tma_workspace(const triad_call *call) {
 	Room room(call);
 	Sums(Shape(call), room);
 	return room.used;
 }
 
-template <class T, bool OfKeys> int launch_gradient(const Backward<T> &a, const Sums &sums, cudaStream_t stream) {
-	using Plan = BackwardPlan<OfKeys>;
+template <class T, class Plan> int launch_gradient(const Backward<T> &a, const Sums &sums, cudaStream_t stream) {
 	const Shape &s = a.s;
-	constexpr int rows = OfKeys ? streamed : own_rows, keys = OfKeys ? own_rows : streamed;
-	const int64_t tiles = s.batch * (((OfKeys ? s.keys : s.rows()) + own_rows - 1) / own_rows);
+	constexpr int rows = Plan::of_keys ? streamed : own_rows, keys = Plan::of_keys ? own_rows : streamed;
+	const int64_t tiles = s.batch * (((Plan::of_keys ? s.keys : s.rows()) + own_rows - 1) / own_rows);
 	if (tiles == 0) return TRIAD_OK;
 	hopper::HeadMap of_q = {}, of_grads = {}, of_keys = {};
 	if (const int status = map_rows(&of_q, a.q.data, s.batch, s.rows(), s.dim, rows)) return status;
 	if (const int status = map_rows(&of_grads, a.grad_o.data, s.batch, s.rows(), s.dim_v, rows)) return status;
 	if (const int status = map_rows(&of_keys, a.kv.data, s.batch, s.keys, s.dim, keys)) return status;
-	if (const int status = cudaFuncSetAttribute(sm90_backward<T, OfKeys>, cudaFuncAttributeMaxDynamicSharedMemorySize, Plan::bytes)) return status;
-	sm90_backward<T, OfKeys><<<static_cast<unsigned>(tiles * (OfKeys ? sums.parts : 1)), wide_threads, Plan::bytes, stream>>>(a, of_q, of_grads, of_keys, sums);
+	if (const int status = cudaFuncSetAttribute(tma_backward<T, Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize, Plan::bytes)) return status;
+	tma_backward<T, Plan><<<static_cast<unsigned>(tiles * (Plan::of_keys ? sums.parts : 1)), wide_threads, Plan::bytes, stream>>>(a, of_q, of_grads, of_keys, sums);
 	return launched();
 }
 
-template <class T> int backward_sm90(const triad_call *call) {
-	const Backward<T> a(call);
+template <class T, class Of> int launch_backward(const Backward<T> &a, const Sums &sums, cudaStream_t stream) {
 	const Shape &s = a.s;
-	const cudaStream_t stream = stream_of(call);
-	Room room(call);
-	const Sums sums(s, room);
-	if (s.all_rows() > 0) sm90_prepare<T><<<blocks_for(s.batch * sums.padded, prepare_threads / warp_size), prepare_threads, 0, stream>>>(a, sums);
+	if (s.all_rows() > 0) tma_prepare<T><<<blocks_for(s.batch * sums.padded, prepare_threads / warp_size), prepare_threads, 0, stream>>>(a, sums);
 	if (const int status = launched()) return status;
 	if (a.grad_q)
-		if (const int status = launch_gradient<T, false>(a, sums, stream)) return status;
+		if (const int status = launch_gradient<T, BackwardPlan<Of, false>>(a, sums, stream)) return status;
 	if (!a.grad_kv) return TRIAD_OK;
-	if (const int status = launch_gradient<T, true>(a, sums, stream)) return status;
+	if (const int status = launch_gradient<T, BackwardPlan<Of, true>>(a, sums, stream)) return status;
 	const int64_t elements = s.batch * s.keys * s.dim;
-	if (elements > 0) sm90_join<T><<<blocks_for(elements, 8 * prepare_threads), prepare_threads, 0, stream>>>(a.grad_kv, sums, elements);
+	if (elements > 0) tma_join<T><<<blocks_for(elements, 8 * prepare_threads), prepare_threads, 0, stream>>>(a.grad_kv, sums, elements);
 	return launched();
+}
+
+template <class T> int backward_tma(const triad_call *call) {
+	const Backward<T> a(call);
+	Room room(call);
+	const Sums sums(a.s, room);
+	return Small::holds(a.s) ? launch_backward<T, Small>(a, sums, stream_of(call)) : launch_backward<T, Large>(a, sums, stream_of(call));
 }
 
 } // namespace mla

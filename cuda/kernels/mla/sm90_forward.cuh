@@ -20,9 +20,9 @@ namespace triad {
 namespace mla {
 
 // ForwardPlan divides a block's shared memory.
-struct ForwardPlan {
-	static constexpr int keys = 64, half = keys / 2, tile = panels * panel_of(keys);
-	static constexpr int q_bytes = panels * panel_of(own_rows), tiles = q_bytes, weights = tiles + stages * tile;
+template <class Of> struct ForwardPlan : Of {
+	static constexpr int keys = 64, half = keys / 2, tile = Of::panels * panel_of(keys);
+	static constexpr int q_bytes = Of::panels * panel_of(own_rows), tiles = q_bytes, weights = tiles + stages * tile;
 	static constexpr int tops = weights + panel_of(own_rows), totals = tops + 2 * own_rows * 4; // of each warpgroup
 	static constexpr int q_full = totals + 2 * own_rows * 4, full = q_full + 8, empty = full + 8 * stages, used = empty + 8 * stages;
 	static constexpr int bytes = used + hopper::tile_alignment;
@@ -36,20 +36,26 @@ struct RowWork {
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-template <class T> struct RowConsumer {
-	using Plan = ForwardPlan;
+template <class T, class Plan, int Group> struct RowConsumer {
+	static constexpr int columns = Plan::columns;
+	static constexpr bool has_values = Group * columns < 64 * Plan::value_panels;
 	const Forward<T> &a;
 	RowWork w;
 	unsigned char *rows;
 	uint32_t memory;
-	int group, warp, lane;
+	int warp, lane;
 	float o[columns / 8][4], max[2], total[2];
 
 	__device__ uint32_t tile(int number) const { return memory + Plan::tiles + number % stages * Plan::tile; }
 	__device__ float *statistics(int at, int of) const { return reinterpret_cast<float *>(rows + at) + of * own_rows + 16 * warp + lane / 4; }
 	__device__ void begin_scores(float (&s)[4][4], int number) {
 		hopper::barrier_wait(memory + Plan::full + 8 * (number % stages), number / stages % 2);
-		begin_product<T, panel_of(own_rows), panel_of(Plan::keys)>(s, memory, tile(number) + group * panel_of(Plan::half), panels_of(a.s.dim));
+		begin_product<T, Plan::panels, panel_of(own_rows), panel_of(Plan::keys)>(s, memory, tile(number) + Group * panel_of(Plan::half));
+	}
+	__device__ void add_values(int number) {
+		hopper::fence();
+		if (has_values) add_product<T, Plan::keys>(o, memory + Plan::weights, tile(number) + Group * (columns / 64) * panel_of(Plan::keys));
+		hopper::commit();
 	}
 	// weigh turns scores of a tile into P and puts it into shared memory; O and the totals are rescaled.
 	__device__ void weigh(float (&s)[4][4], int number, const int (&seen)[2]) {
@@ -58,20 +64,20 @@ template <class T> struct RowConsumer {
 		for (int n = 0; n < 4; n++)
 #pragma unroll
 			for (int e = 0; e < 4; e++) {
-				const int key = number * Plan::keys + group * Plan::half + 8 * n + lane % 4 * 2 + e % 2;
+				const int key = number * Plan::keys + Group * Plan::half + 8 * n + lane % 4 * 2 + e % 2;
 				s[n][e] = key < seen[e / 2] ? __fmul_rn(s[n][e], a.s.scale) : -INFINITY; // not one with the subtraction that follows
 				top[e / 2] = fmaxf(top[e / 2], s[n][e]);
 			}
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
 			top[half] = warp_reduce<4>(top[half], Max());
-			if (lane % 4 == 0) statistics(Plan::tops, group)[8 * half] = top[half];
+			if (lane % 4 == 0) statistics(Plan::tops, Group)[8 * half] = top[half];
 		}
 		hopper::named_sync(Plan::tops_ready, 2 * warpgroup);
 		float fall[2];
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
-			top[half] = fmaxf(top[half], statistics(Plan::tops, 1 - group)[8 * half]);
+			top[half] = fmaxf(top[half], statistics(Plan::tops, 1 - Group)[8 * half]);
 			fall[half] = hopper::power_of_two((max[half] - base(top[half])) * log2_e);
 			float more = 0;
 #pragma unroll
@@ -81,7 +87,7 @@ template <class T> struct RowConsumer {
 			total[half] = total[half] * fall[half] + more;
 			max[half] = top[half];
 		}
-		put_rounded<T>(rows + Plan::weights, s, warp, lane, group * Plan::half);
+		put_rounded<T>(rows + Plan::weights, s, warp, lane, Group * Plan::half);
 		hopper::fence_stores();
 		hopper::named_sync(Plan::weights_ready, 2 * warpgroup);
 		if (!__any_sync(all_lanes, !(fall[0] == 1 && fall[1] == 1))) return; // no new largest score
@@ -95,18 +101,20 @@ template <class T> struct RowConsumer {
 		hopper::barrier_wait(memory + Plan::q_full, 0);
 		hopper::fence();
 		begin_scores(s, 0);
-		for (int number = 0; number < w.tiles; number++) {
+		hopper::wait_for<0>();
+		hopper::changed(s);
+		weigh(s, 0, seen);
+		for (int number = 0; number + 1 < w.tiles; number++) {
+			add_values(number);
+			begin_scores(s, number + 1);
 			hopper::wait_for<1>();
 			hopper::changed(o);
-			if (number > 0 && lane == 0) hopper::barrier_arrive(memory + Plan::empty + 8 * ((number - 1) % stages));
+			if (lane == 0) hopper::barrier_arrive(memory + Plan::empty + 8 * (number % stages));
 			hopper::wait_for<0>();
 			hopper::changed(s);
-			weigh(s, number, seen);
-			hopper::fence();
-			if (group * columns < a.s.dim_v) add_product<T, Plan::keys>(o, memory + Plan::weights, tile(number) + group * (columns / 64) * panel_of(Plan::keys));
-			hopper::commit();
-			if (number + 1 < w.tiles) begin_scores(s, number + 1);
+			weigh(s, number + 1, seen);
 		}
+		add_values(w.tiles - 1);
 		hopper::wait_for<0>();
 		hopper::changed(o);
 	}
@@ -114,47 +122,54 @@ template <class T> struct RowConsumer {
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
 			total[half] = warp_reduce<4>(total[half], Sum());
-			if (lane % 4 == 0) statistics(Plan::totals, group)[8 * half] = total[half];
+			if (lane % 4 == 0) statistics(Plan::totals, Group)[8 * half] = total[half];
 		}
 		hopper::named_sync(Plan::weights_ready, 2 * warpgroup);
 		const int row = w.first + 16 * warp + lane / 4;
 		float inverse[2];
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
-			total[half] += statistics(Plan::totals, 1 - group)[8 * half];
+			total[half] += statistics(Plan::totals, 1 - Group)[8 * half];
 			inverse[half] = seen[half] > 0 ? 1.0f / total[half] : 0.0f;
-			if (a.lse != nullptr && group == 0 && lane % 4 == 0 && row + 8 * half < a.s.rows())
+			if (a.lse != nullptr && Group == 0 && lane % 4 == 0 && row + 8 * half < a.s.rows())
 				a.lse[a.s.statistic(w.b, row + 8 * half)] = seen[half] > 0 ? log_of(max[half], total[half]) : -INFINITY;
 		}
 #pragma unroll
 		for (int n = 0; n < columns / 8; n++)
 #pragma unroll
 			for (int e = 0; e < 4; e++) o[n][e] *= inverse[e / 2];
-		const hopper::SumsPlace<T> to = {a.o + w.b * a.s.rows() * a.s.dim_v, a.s.rows(), a.s.dim_v, row, group * columns};
+		const hopper::SumsPlace<T> to = {a.o + w.b * a.s.rows() * a.s.dim_v, a.s.rows(), a.s.dim_v, row, Group * columns};
 		hopper::store_wide(o, to, [](float x) { return x; });
 	}
 };
 
 // What the producer's one thread does.
-__device__ inline void bring_keys(const Shape &s, const hopper::HeadMap *q, const hopper::HeadMap *kv, const RowWork &w, uint32_t memory) {
-	using Plan = ForwardPlan;
+template <class Plan> __device__ inline void bring_keys(const hopper::HeadMap *q, const hopper::HeadMap *kv, const RowWork &w, uint32_t memory) {
 	if (w.tiles == 0) return;
-	hopper::barrier_arrive_expecting(memory + Plan::q_full, panels_of(s.dim) * panel_of(own_rows));
-	copy_panels<own_rows>(memory, q, s.dim, w.first, w.b, memory + Plan::q_full);
+	hopper::barrier_arrive_expecting(memory + Plan::q_full, Plan::q_bytes);
+	copy_panels<own_rows, Plan::panels>(memory, q, w.first, w.b, memory + Plan::q_full);
 	for (int number = 0; number < w.tiles; number++) {
 		const int stage = number % stages;
 		hopper::barrier_wait(memory + Plan::empty + 8 * stage, number / stages % 2 ^ 1);
-		hopper::barrier_arrive_expecting(memory + Plan::full + 8 * stage, panels_of(s.dim) * panel_of(Plan::keys));
-		copy_panels<Plan::keys>(memory + Plan::tiles + stage * Plan::tile, kv, s.dim, number * Plan::keys, w.b, memory + Plan::full + 8 * stage);
+		hopper::barrier_arrive_expecting(memory + Plan::full + 8 * stage, Plan::tile);
+		copy_panels<Plan::keys, Plan::panels>(memory + Plan::tiles + stage * Plan::tile, kv, number * Plan::keys, w.b, memory + Plan::full + 8 * stage);
 	}
+}
+
+template <class T, class Plan, int Group>
+__device__ inline void take_rows(const Forward<T> &a, const RowWork &w, unsigned char *rows, uint32_t memory, int warp, int lane) {
+	RowConsumer<T, Plan, Group> c = {a, w, rows, memory, warp, lane, {}, {-INFINITY, -INFINITY}, {}};
+	const int row = w.first + 16 * warp + lane / 4;
+	const int seen[2] = {row < a.s.rows() ? a.s.visible(row) : 0, row + 8 < a.s.rows() ? a.s.visible(row + 8) : 0};
+	if (w.tiles > 0) c.take_all(seen);
+	c.finish(seen);
 }
 #endif
 
-template <class T>
+template <class T, class Plan>
 __global__ void __launch_bounds__(wide_threads, 1)
-    sm90_forward(const __grid_constant__ Forward<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap kv, int tiles) {
+    tma_forward(const __grid_constant__ Forward<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap kv, int tiles) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	using Plan = ForwardPlan;
 	extern __shared__ __align__(128) unsigned char sm90_memory[];
 	unsigned char *const rows = aligned_memory(sm90_memory);
 	const uint32_t memory = hopper::shared_address(rows);
@@ -173,29 +188,31 @@ __global__ void __launch_bounds__(wide_threads, 1)
 	const int warp = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
 	if (warp < 4) {
 		hopper::give_registers<producer_registers>();
-		if (threadIdx.x == 0) bring_keys(s, &q, &kv, w, memory);
+		if (threadIdx.x == 0) bring_keys<Plan>(&q, &kv, w, memory);
 		return;
 	}
 	hopper::take_registers<consumer_registers>();
-	RowConsumer<T> c = {a, w, rows, memory, warp / 4 - 1, warp % 4, lane, {}, {-INFINITY, -INFINITY}, {}};
-	const int row = w.first + 16 * (warp % 4) + lane / 4;
-	const int seen[2] = {row < s.rows() ? s.visible(row) : 0, row + 8 < s.rows() ? s.visible(row + 8) : 0};
-	if (w.tiles > 0) c.take_all(seen);
-	c.finish(seen);
+	if (warp < 8) take_rows<T, Plan, 0>(a, w, rows, memory, warp % 4, lane);
+	else take_rows<T, Plan, 1>(a, w, rows, memory, warp % 4, lane);
 #endif
 }
 
-template <class T> int forward_sm90(const triad_call *call) {
-	const Forward<T> a(call);
+template <class T, class Plan> int launch_forward(const Forward<T> &a, cudaStream_t stream) {
 	const Shape &s = a.s;
 	const int tiles = (s.rows() + own_rows - 1) / own_rows;
 	if (s.batch * tiles == 0) return TRIAD_OK;
 	hopper::HeadMap q = {}, kv = {};
 	if (const int status = map_rows(&q, a.q.data, s.batch, s.rows(), s.dim, own_rows)) return status;
-	if (const int status = map_rows(&kv, a.kv.data, s.batch, s.keys, s.dim, ForwardPlan::keys)) return status;
-	if (const int status = cudaFuncSetAttribute(sm90_forward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, ForwardPlan::bytes)) return status;
-	sm90_forward<T><<<static_cast<unsigned>(s.batch * tiles), wide_threads, ForwardPlan::bytes, stream_of(call)>>>(a, q, kv, tiles);
+	if (const int status = map_rows(&kv, a.kv.data, s.batch, s.keys, s.dim, Plan::keys)) return status;
+	if (const int status = cudaFuncSetAttribute(tma_forward<T, Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize, Plan::bytes)) return status;
+	tma_forward<T, Plan><<<static_cast<unsigned>(s.batch * tiles), wide_threads, Plan::bytes, stream>>>(a, q, kv, tiles);
 	return launched();
+}
+
+template <class T> int forward_tma(const triad_call *call) {
+	const Forward<T> a(call);
+	if (Small::holds(a.s)) return launch_forward<T, ForwardPlan<Small>>(a, stream_of(call));
+	return launch_forward<T, ForwardPlan<Large>>(a, stream_of(call));
 }
 
 } // namespace mla
