@@ -67,8 +67,8 @@ def _sees(r, j, heads, seq_kv, shift, CAUSAL: tl.constexpr):
 
 
 @triton.jit
-def _mla_fwd_kernel(q_ptr, kv_ptr, o_ptr, lse_ptr, seq_q, heads, seq_kv, n, n_v, scale, q_b, q_s, q_h, q_d, c_b,
-                    c_s, c_d, CAUSAL: tl.constexpr, REST: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+def _mla_fwd_kernel(q_ptr, kv_ptr, o_ptr, lse_ptr, seq_q, heads, seq_kv, n, n_v, scale, q_b, q_s, q_h, q_d,
+                    c_b, c_s, c_d, CAUSAL: tl.constexpr, REST: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
                     DV: tl.constexpr, DR: tl.constexpr):
     """M rows of o and lse. scale counts powers of two."""
     b = tl.program_id(1).to(tl.int64)
@@ -121,7 +121,8 @@ def _mla_bwd_kernel(q_ptr, kv_ptr, do_ptr, lse_ptr, delta_ptr, grad_ptr, seq_q, 
                     q_b, q_s, q_h, q_d, c_b, c_s, c_d, do_b, do_s, do_h, do_d, lse_b, lse_h, lse_s,
                     OF_KEYS: tl.constexpr, CAUSAL: tl.constexpr, REST: tl.constexpr, M: tl.constexpr,
                     N: tl.constexpr, DV: tl.constexpr, DR: tl.constexpr):
-    """grad_q of M rows, over the keys in steps of N; OF_KEYS: grad_kv of N keys, over the rows in steps of M."""
+    """grad_q of M rows, over the keys in steps of N; OF_KEYS: grad_kv of N keys, over the rows in steps of
+    M."""
     b, first = tl.program_id(1).to(tl.int64), tl.program_id(0) * (N if OF_KEYS else M)
     shift, begin, end = seq_kv - seq_q, 0, seq_q * heads if OF_KEYS else seq_kv
     if CAUSAL and OF_KEYS:
@@ -178,8 +179,8 @@ def _plan(q, rows: int, keys: int, head_dim_v: int, backward: bool) -> dict[str,
 
 
 def forward(q, kv, *, causal, scale, head_dim_v):
-    """q [batch, seq_q, heads, head_dim], kv [batch, seq_kv, head_dim] -> o [batch, seq_q, heads, head_dim_v] of
-    q's dtype, lse [batch, heads, seq_q] fp32."""
+    """q [batch, seq_q, heads, head_dim], kv [batch, seq_kv, head_dim] -> o [batch, seq_q, heads, head_dim_v]
+    of q's dtype, lse [batch, heads, seq_q] fp32."""
     (batch, seq_q, heads, n), seq_kv = q.shape, kv.shape[1]
     o = q.new_empty((batch, seq_q, heads, head_dim_v))
     lse = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
@@ -192,8 +193,8 @@ def forward(q, kv, *, causal, scale, head_dim_v):
 
 
 def backward(q, kv, o, lse, grad_o, *, causal, scale, head_dim_v):
-    """The forward's inputs and outputs and grad_o of o's shape -> grad_q, grad_kv of the shapes and dtypes of q,
-    kv."""
+    """The forward's inputs and outputs and grad_o of o's shape -> grad_q, grad_kv of the shapes and dtypes of
+    q, kv."""
     (batch, seq_q, heads, n), seq_kv = q.shape, kv.shape[1]
     grad_q, grad_kv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, kv))
     rows, plan = seq_q * heads, _plan(q, seq_q * heads, seq_kv, head_dim_v, True)
@@ -214,8 +215,8 @@ def backward(q, kv, o, lse, grad_o, *, causal, scale, head_dim_v):
 def _accepts_tiled(direction, q, *rest, head_dim_v, **attributes):
     n = q.shape[3]
     if n % 16 or head_dim_v % 16 or n > 576:
-        return (f"mla/triton/tiled: head_dim {n} and head_dim_v {head_dim_v} are not multiples of 16, at most "
-                f"576")
+        return (f"mla/triton/tiled: head_dim {n} and head_dim_v {head_dim_v} are not multiples of 16, at "
+                f"most 576")
     if n <= 256:
         return None
     return too_old(q.device, "a block, with 200 KB of shared memory for so long rows,", (9, 0), (12, 0))
@@ -225,8 +226,8 @@ def _accepts_tiled(direction, q, *rest, head_dim_v, **attributes):
 
 
 def _weights(q, kv, causal: bool, scale: float):
-    """In fp32, or fp64 where q is: latent rows, scaled scores [batch, seq_q, heads, seq_kv], -inf of what is not
-    seen, and which queries see a key."""
+    """In fp32, or fp64 where q is: latent rows, scaled scores [batch, seq_q, heads, seq_kv], -inf of what is
+    not seen, and which queries see a key."""
     q, c = (x if x.dtype == torch.float64 else x.float() for x in (q, kv))
     s = (q.flatten(1, 2) @ c.transpose(1, 2)).unflatten(1, q.shape[1:3]) * scale
     j, i = (torch.arange(x.shape[1], device=q.device) for x in (kv, q))

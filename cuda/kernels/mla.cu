@@ -15,11 +15,11 @@
 //   sm90_tma  64 rows or keys a block on Hopper's tensor cores, tiles by TMA, fp16 and bf16; the backward has a
 //           kernel each for rows and keys. Costs: 227 KB of shared memory a block, P and dS in 16 bits, two
 //           products of the backward twice
-// Pipelines  mla/naive.cuh, mla/tiled.cuh, mla/sm90_forward.cuh, mla/sm90_backward.cuh
+// Pipelines  latent/whole_naive.cuh, latent/whole_tiled.cuh, mla/sm90_forward.cuh, mla/sm90_backward.cuh
 #include "capability.cuh"
+#include "latent/whole_tiled.cuh"
 #include "mla/sm90_backward.cuh"
 #include "mla/sm90_forward.cuh"
-#include "mla/tiled.cuh"
 #include "spec/mla.cuh"
 
 namespace {
@@ -59,13 +59,17 @@ constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) 
 // Weights stay in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 TRIAD_KERNEL(mla, naive, forward, .contract("fp32").dtypes(full).outputs(both).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(mla, naive, forward, .contract("p16").dtypes(halves).outputs(both).launch(TRIAD_BY_DTYPE(forward_naive)))
-TRIAD_KERNEL(mla, tiled, forward, .contract("fp32").dtypes(full).outputs(both).limits(tiles<forward_bytes>()).launch(TRIAD_BY_DTYPE(forward_tiled)))
-TRIAD_KERNEL(mla, tiled, forward, .contract("p16").dtypes(halves).outputs(both).limits(tiles<forward_bytes>()).launch(TRIAD_BY_DTYPE(forward_tiled)))
+TRIAD_KERNEL(mla, tiled, forward,
+             .contract("fp32").dtypes(full).outputs(both).limits(tiles<forward_bytes>()).launch(TRIAD_BY_DTYPE(forward_tiled)))
+TRIAD_KERNEL(mla, tiled, forward,
+             .contract("p16").dtypes(halves).outputs(both).limits(tiles<forward_bytes>()).launch(TRIAD_BY_DTYPE(forward_tiled)))
 
 TRIAD_KERNEL(mla, naive, backward,
-             .contract("fp32").dtypes(full).outputs(both).limits({triad::contiguous("lse")}).workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
+             .contract("fp32").dtypes(full).outputs(both).limits({triad::contiguous("lse")})
+             .workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(mla, naive, backward,
-             .contract("p16").dtypes(halves).outputs(both).limits({triad::contiguous("lse")}).workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
+             .contract("p16").dtypes(halves).outputs(both).limits({triad::contiguous("lse")})
+             .workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(mla, tiled, backward,
              .contract("fp32").dtypes(full).outputs(both).limits({triad::contiguous("lse")}).limits(tiles<backward_bytes>())
              .workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_tiled)))
@@ -74,11 +78,13 @@ TRIAD_KERNEL(mla, tiled, backward,
              .workspace(delta_bytes).launch(TRIAD_BY_DTYPE(backward_tiled)))
 
 TRIAD_KERNEL(mla, sm90_tma, forward,
-             .asynchronous().contract("p16").dtypes(halves).outputs(both).limits({triad::contiguous("q", "kv"), triad::aligned(16, "q", "kv", "o")})
+             .asynchronous().contract("p16").dtypes(halves).outputs(both)
+             .limits({triad::contiguous("q", "kv"), triad::aligned(16, "q", "kv", "o")})
              .limits(wide<ForwardPlan<Large>::bytes>()).launch(TRIAD_BY_HALF(forward_tma)))
 TRIAD_KERNEL(mla, sm90_tma, backward,
              .asynchronous().contract("p16").dtypes(halves).outputs(both)
              .limits({triad::contiguous(), triad::aligned(16, "q", "kv", "o", "grad_o", "grad_q", "grad_kv")})
-             .limits(wide<std::max(BackwardPlan<Large, false>::bytes, BackwardPlan<Large, true>::bytes)>()).workspace(tma_workspace).launch(TRIAD_BY_HALF(backward_tma)))
+             .limits(wide<std::max(BackwardPlan<Large, false>::bytes, BackwardPlan<Large, true>::bytes)>())
+             .workspace(tma_workspace).launch(TRIAD_BY_HALF(backward_tma)))
 
 } // namespace

@@ -1,9 +1,10 @@
-// sm90_backward.cuh: attention over latent rows on Hopper's tensor cores (sm_90a), backward. P and dS rounded to 16 bits, both gradients summed in fp32
-// in one order, so that every run gives the same bits.
-//   A kernel of one shape runs twice, a block for 64 results: 64 rows of grad_q, past which it streams keys, and OfKeys 64 latent rows of grad_kv, past
-//   which it streams queries and gradients, 32 at a time. What stays is the first operand of the products: scores are then transposed, and P and dS
-//   always lie as the operand of the sums. One thread has the copy engine fill a ring of two tiles. Of the two other warpgroups one makes scores and P,
-//   the other one grad_o . v and dS; then each has half of the columns of the sums. At each tile:
+// sm90_backward.cuh: attention over latent rows on Hopper's tensor cores (sm_90a), backward: grad_q = scale dS c, grad_kv = scale dS^T q + P^T grad_o,
+// with P = exp(scale q . c - lse), dS = P (grad_o . v - delta). P and dS rounded to 16 bits, both gradients summed in fp32 in one order: every run gives the
+// same bits.
+//   One kernel runs twice, a block for 64 results: 64 rows of grad_q, past which it streams keys, and of_keys 64 latent rows of grad_kv, past which it
+//   streams queries and gradients, 32 at a time. What stays is the first operand of the products: for latent rows scores are then transposed, and P
+//   and dS always lie as the operand of the sums. One thread has the copy engine fill a ring of two tiles. Of the two other warpgroups one makes
+//   scores and P, the other one grad_o . v and dS; then each has half of the columns of the sums. At each tile:
 //
 //       warpgroup 1                         warpgroup 2
 //       wait for sums, free the tile        the same                      the copy engine brings the tile after
@@ -12,10 +13,10 @@
 //       barrier, arrive                     barrier, wait
 //                                           dS = scale P (dP - delta), to shared memory
 //       barrier                             barrier
-//       start  sums += dS C (OfKeys: += dS Q, and += P dO)  both, 320 and 256 columns
+//       start  sums += dS C (of_keys: += dS Q, and += P dO)  both, 320 and 256 columns
 //       start  S of the next tile           start  dP of the next tile
 //
-//   The gradient of a key and that of its value are one sum, as dS is scaled before it is rounded. Under OfKeys a block has a part of the rows, since
+//   The gradient of a key and that of its value are one sum, as dS is scaled before it is rounded. With of_keys a block has a part of the rows, since
 //   there are fewer tiles of keys than multiprocessors; the last kernel adds the parts up in order and rounds once.
 #ifndef TRIAD_MLA_SM90_BACKWARD_CUH
 #define TRIAD_MLA_SM90_BACKWARD_CUH
@@ -129,14 +130,16 @@ template <class T, class Plan, int Group> struct PairConsumer {
 		const uint32_t weights = memory + Plan::pairs + step % 2 * Plan::pair, gradients = weights + streamed * 2, x = tile(step);
 		hopper::fence();
 		add_product<T, streamed>(sum, gradients, x + own / 64 * panel_of(streamed));
-		if constexpr (of_keys && own < 64 * Plan::value_panels) add_product<T, streamed>(sum, weights, x + Plan::first_tile + own / 64 * panel_of(streamed));
+		if constexpr (of_keys && own < 64 * Plan::value_panels)
+			add_product<T, streamed>(sum, weights, x + Plan::first_tile + own / 64 * panel_of(streamed));
 		if constexpr (has_rest) add_product<T, streamed>(rest, gradients, x + 2 * Plan::columns / 64 * panel_of(streamed));
 		hopper::commit();
 	}
 	// value is lse (0) or delta (1) of an element's row. known: of this thread's own rows, which stay.
 	__device__ float value(const float (&known)[2], int step, int which, int n, int e) const {
 		if (!of_keys) return known[e / 2];
-		return reinterpret_cast<const float *>(rows + Plan::statistics + step % stages * 2 * Plan::values + which * Plan::values)[8 * n + lane % 4 * 2 + e % 2];
+		const unsigned char *const from = rows + Plan::statistics + (step % stages * 2 + which) * Plan::values;
+		return reinterpret_cast<const float *>(from)[8 * n + lane % 4 * 2 + e % 2];
 	}
 	// weigh turns scores into P. from and to: which of the streamed ones an own row or key goes with.
 	__device__ void weigh(float (&p)[4][4], int step, const float (&known)[2], const int (&from)[2], const int (&to)[2]) {
@@ -212,7 +215,8 @@ template <class T, class Plan, int Group> struct PairConsumer {
 
 // What a warpgroup does.
 template <class T, class Plan, int Group>
-__device__ inline void take_streams(const Backward<T> &a, const Sums &sums, const Streams &w, unsigned char *rows, uint32_t memory, int warp, int lane) {
+__device__ inline void take_streams(const Backward<T> &a, const Sums &sums, const Streams &w, unsigned char *rows, uint32_t memory, int warp,
+                                    int lane) {
 	const Shape &s = a.s;
 	PairConsumer<T, Plan, Group> c = {s, sums, w, rows, memory, warp, lane, {}, {}};
 	float known[2] = {};
@@ -315,7 +319,8 @@ template <class T, class Plan> int launch_gradient(const Backward<T> &a, const S
 	if (const int status = map_rows(&of_grads, a.grad_o.data, s.batch, s.rows(), s.dim_v, rows)) return status;
 	if (const int status = map_rows(&of_keys, a.kv.data, s.batch, s.keys, s.dim, keys)) return status;
 	if (const int status = cudaFuncSetAttribute(tma_backward<T, Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize, Plan::bytes)) return status;
-	tma_backward<T, Plan><<<static_cast<unsigned>(tiles * (Plan::of_keys ? sums.parts : 1)), wide_threads, Plan::bytes, stream>>>(a, of_q, of_grads, of_keys, sums);
+	const int64_t blocks = tiles * (Plan::of_keys ? sums.parts : 1);
+	tma_backward<T, Plan><<<static_cast<unsigned>(blocks), wide_threads, Plan::bytes, stream>>>(a, of_q, of_grads, of_keys, sums);
 	return launched();
 }
 

@@ -1,5 +1,5 @@
-// sm90_forward.cuh: attention over latent rows on Hopper's tensor cores (sm_90a), forward: 64 rows a block, which are 64 heads of a query where there are
-// as many. Online softmax, as in mla/tiled.cuh; P rounded to 16 bits.
+// sm90_forward.cuh: attention over latent rows on Hopper's tensor cores (sm_90a), forward: o = softmax(scale q . c) v for 64 rows a block, which are 64
+// heads of a query where there are as many. Online softmax in fp32, P rounded to 16 bits.
 //   One thread has the copy engine fill a ring of two tiles of 64 keys. The two warpgroups that multiply share each tile: of the scores each has
 //   half of the keys, of the sums half of the columns. So both need both halves of P, which go through shared memory. At each tile:
 //
@@ -168,7 +168,8 @@ __device__ inline void take_rows(const Forward<T> &a, const RowWork &w, unsigned
 
 template <class T, class Plan>
 __global__ void __launch_bounds__(wide_threads, 1)
-    tma_forward(const __grid_constant__ Forward<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap kv, int tiles) {
+    tma_forward(const __grid_constant__ Forward<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap kv,
+                int tiles) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	extern __shared__ __align__(128) unsigned char sm90_memory[];
 	unsigned char *const rows = aligned_memory(sm90_memory);

@@ -1,5 +1,5 @@
-// sm90_tiles.cuh: what the kernels for Hopper share: panels of 64 columns in shared memory, how the copy engine brings rows, products of a warpgroup, and
-// how P and dS become operands. fp16 and bf16; D a multiple of 8, read as zeros up to whole panels, Dv 64 for each of its panels.
+// sm90_tiles.cuh: what the kernels for Hopper share: panels of 64 columns in shared memory, how the copy engine brings rows, products of a warpgroup,
+// and how P and dS become operands. fp16 and bf16; D a multiple of 8, read as zeros up to whole panels, Dv 64 for each of its panels.
 //   Rows lie in panels of 64 columns, swizzled; a block has three warpgroups, of which the first asks for copies and the others multiply. Of results
 //   of 576 columns the first of these has 0 to 255 and 512 to 575, the second 256 to 511. Loops over panels are unrolled, and the two have code of
 //   their own: where a product may be under way around a loop or beside a branch, ptxas waits for each.
@@ -13,7 +13,7 @@
 #include "hopper/named_barrier.cuh"
 #include "hopper/store_sums.cuh"
 #include "hopper/wgmma_any.cuh"
-#include "naive.cuh"
+#include "latent/whole_naive.cuh"
 
 namespace triad {
 namespace mla {
@@ -45,11 +45,12 @@ template <int Rows, int Panels> __device__ inline void copy_panels(uint32_t to, 
 	for (int p = 0; p < Panels; p++) hopper::copy_rows(to + p * panel_of(Rows), from, 64 * p, row, 0, static_cast<int>(b), full);
 }
 
-// again is an address that is computed where it is used: 36 descriptors that the compiler keeps from one tile to the next take registers of sums.
+// again is an address that is computed where it is used: 36 descriptors that the compiler keeps from tile to tile take registers of sums.
 __device__ inline uint32_t again(uint32_t address) { return static_cast<uint32_t>(hopper::fresh(static_cast<int>(address))); }
 
 // begin_product starts x = a b^T over so many panels of 64 columns: 64 rows at a, and 8 Eights rows at b.
-template <class T, int Panels, int PanelA, int PanelB, int Eights> __device__ inline void begin_product(float (&x)[Eights][4], uint32_t a, uint32_t b) {
+template <class T, int Panels, int PanelA, int PanelB, int Eights>
+__device__ inline void begin_product(float (&x)[Eights][4], uint32_t a, uint32_t b) {
 	a = again(a);
 	b = again(b);
 #pragma unroll
@@ -57,7 +58,8 @@ template <class T, int Panels, int PanelA, int PanelB, int Eights> __device__ in
 		const uint64_t of_a = hopper::tile_descriptor(a + p * PanelA), of_b = hopper::tile_descriptor(b + p * PanelB);
 #pragma unroll
 		for (int k = 0; k < 4; k++)
-			hopper::WarpgroupMultiply<T>::shared(x, hopper::advanced(of_a, k * hopper::mma_k_bytes), hopper::advanced(of_b, k * hopper::mma_k_bytes), p + k > 0);
+			hopper::WarpgroupMultiply<T>::shared(x, hopper::advanced(of_a, k * hopper::mma_k_bytes),
+			                                     hopper::advanced(of_b, k * hopper::mma_k_bytes), p + k > 0);
 	}
 	hopper::commit();
 }

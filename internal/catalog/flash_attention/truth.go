@@ -7,5 +7,6 @@ import (
 )
 
 var _ = truth.Register("flash_attention", truth.Definition{
-	Forward: attention.Forward, Backward: attention.Backward, Permits: []string{"fp32", "p16", "tf32", "eager"},
+	Forward: attention.Forward, Backward: attention.Backward,
+	Permits: []string{"fp32", "p16", "tf32", "eager"},
 })

@@ -9,8 +9,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// variants differ in the tokens of a step, in the order of sums, in whether P and dS are stored low, in whether
-// both parts of a latent row's gradient are one sum, and in their fast functions.
+// variants differ in the tokens of a step, in the order of sums, in whether P and dS are stored low, in
+// whether both parts of a latent row's gradient are one sum, and in their fast functions.
 var variants = []truthtest.Arithmetic{
 	{Block: 32, Order: truthtest.InLanes, LowP: true, Other: true},
 	{Block: 16, Order: truthtest.InSequence, Other: true},
@@ -40,10 +40,12 @@ func forwardMutants() (all truthtest.Mutants) {
 		"no scale", "scale of the size of v", "scale off by 1 %", "scale off by 0.1 %",
 		"last block of keys dropped", "padding of scores 0", "score over the values alone",
 		"last columns as values", "rows as long as values", "rows of the next sequence",
-		"sum not rescaled", "total not rescaled", "maximum begins at 0", "exp2 without log2(e)", "-5e4 for -inf",
-		"not normalised", "lse without log l", "lse in base 2", "lse as o lies", "o by heads first",
+		"sum not rescaled", "total not rescaled", "maximum begins at 0", "exp2 without log2(e)",
+		"-5e4 for -inf", "not normalised", "lse without log l", "lse in base 2", "lse as o lies",
+		"o by heads first",
 		"head 0 for all heads", "scores rounded", "P in e4m3", "sums in bf16")
-	all.Add(causalIs("true"), "causal ignored", "causal excludes the last token", "causal from the first token")
+	all.Add(causalIs("true"), "causal ignored", "causal excludes the last token",
+		"causal from the first token")
 	all.Add(causalIs("false"), "always causal")
 	return all
 }
@@ -56,7 +58,8 @@ func backwardMutants() (all truthtest.Mutants) {
 		"key 0 skipped", "last keys left out of grad_q", "score over the values alone",
 		"last columns as values", "lse as o lies", "o by heads first", "grad_q by heads first",
 		"rows of the next sequence", "exp2 without log2(e)", "sums in bf16", "scale off by 1 %")
-	all.Add(causalIs("true"), "causal ignored", "causal excludes the last token", "causal from the first token")
+	all.Add(causalIs("true"), "causal ignored", "causal excludes the last token",
+		"causal from the first token")
 	all.Add(causalIs("false"), "always causal")
 	return all
 }
@@ -215,7 +218,8 @@ func (t *attending) forward() (o, lse []float32) {
 	o, lse = make([]float32, rows*t.nV), make([]float32, rows)
 	for row := range rows {
 		b, i, h := row/t.heads/t.queries, row/t.heads%t.queries, row%t.heads
-		lse[t.statistic(b, i, h)] = t.forwardRow(b, i, h, o[t.byHeads(b, i, h, "o by heads first")*t.nV:][:t.nV])
+		at := t.byHeads(b, i, h, "o by heads first")
+		lse[t.statistic(b, i, h)] = t.forwardRow(b, i, h, o[at*t.nV:][:t.nV])
 	}
 	return o, lse
 }
@@ -289,8 +293,8 @@ func (t *attending) finish(o []float32, most, total float32) float32 {
 	return most + logL
 }
 
-// gradients are the sums of one case. keys and values are the parts of grad_kv, of rows of n elements; one sum
-// where the kernel has one, whose scores' gradients are scaled before they are stored.
+// gradients are the sums of one case. keys and values are the parts of grad_kv, of rows of n elements; one
+// sum where the kernel has one, whose scores' gradients are scaled before they are stored.
 type gradients struct {
 	q, keys, values []float32
 	o, do           []float64

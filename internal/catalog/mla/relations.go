@@ -24,9 +24,9 @@ var _ = truth.Relate("mla",
 		Applies: some, Second: latent.ZeroQueries, States: latent.CountsTokens,
 	},
 	truth.Relation{
-		Name: "latent rows that are masked do not show in the gradient of q", ToTheBit: true, Pass: op.Backward,
-		Outputs: []string{"grad_q"}, Applies: hides, Second: latent.HiddenChanged, SavedFollow: true,
-		States: latent.Unmoved,
+		Name: "latent rows that are masked do not show in the gradient of q", ToTheBit: true,
+		Pass: op.Backward, Outputs: []string{"grad_q"}, Applies: hides, Second: latent.HiddenChanged,
+		SavedFollow: true, States: latent.Unmoved,
 	},
 	truth.Relation{
 		Name: "a doubled upstream gradient doubles the gradients", ToTheBit: true, Pass: op.Backward,
@@ -47,7 +47,8 @@ func full(c op.Case) bool { return some(c) && c.Attrs.Number("causal") == 0 }
 // hides reports whether there is a query, not the last, and a key to hide from it.
 func hides(c op.Case) bool { return some(c) && !full(c) && truth.HasElements(2, "seq_q")(c) }
 
-// seesAlways reports whether every query sees a key, in a backward whose saved tensors can follow its queries.
+// seesAlways reports whether every query sees a key, in a backward whose saved tensors can follow its
+// queries.
 func seesAlways(c op.Case) bool {
 	return some(c) && c.Saved == "driver" && (full(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }

@@ -82,7 +82,7 @@ func (p plainly) results() [5][]float64 {
 	return [5][]float64{o, lse, dq, dkv, dv}
 }
 
-// own is what a backward of each pass is given: nothing but the operator's inputs.
+// own names what each pass is given besides the operator's inputs: a backward has its own forward.
 var own = map[op.Pass]string{op.Backward: "own"}
 
 // TestTruthIsTheFormula: R is what the definition says, by plain loops, of whole outputs and of a sample.
@@ -155,8 +155,8 @@ func TestNothingToSee(t *testing.T) {
 	}
 }
 
-// TestRoundedOnce: the gradient of a latent row is rounded after both of its parts have been added: where each
-// is rounded before, it is rejected.
+// TestRoundedOnce: the gradient of a latent row is rounded after both of its parts have been added: where
+// each is rounded before, it is rejected.
 func TestRoundedOnce(t *testing.T) {
 	o, err := truth.Get("mla")
 	if err != nil {

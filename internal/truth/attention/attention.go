@@ -1,5 +1,5 @@
-// Package attention is the truth of attention, softmax(scale * q k^T) v, and of its gradients, with heads that
-// may share keys and values.
+// Package attention is the truth of attention, softmax(scale * q k^T) v, and of its gradients, with heads
+// that may share keys and values.
 package attention
 
 import (

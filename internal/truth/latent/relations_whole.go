@@ -55,9 +55,9 @@ func ReversedKeys(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	})}
 }
 
-// ValueGradients: with queries of 0 a latent row's gradient is that of its value, dV_j = sum P_ij dO_i. As sum_j
-// P_ij = 1, up to the rounding of a saved lse, those of all keys add up to the upstream gradients of all queries
-// and heads.
+// ValueGradients: with queries of 0 a latent row's gradient is that of its value, dV_j = sum P_ij dO_i. As
+// sum_j P_ij = 1, up to the rounding of a saved lse, those of all keys add up to the upstream gradients of
+// all queries and heads.
 func ValueGradients(a *truth.Related, output string) judge.Statement {
 	grad, do, t, c := a.Second.Out(output), a.Second.In("grad_o"), a.Second.Target(output), a.Second.Case
 	if a.Failed() {

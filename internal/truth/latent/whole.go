@@ -27,7 +27,8 @@ func whole(k *truth.Request) (*truth.Request, error) {
 	}
 	key := kv
 	key.Name = "k"
-	key.Shape, key.Stride = slices.Insert(slices.Clone(kv.Shape), 1, 1), slices.Insert(slices.Clone(kv.Stride), 1, 0)
+	key.Shape = slices.Insert(slices.Clone(kv.Shape), 1, 1)
+	key.Stride = slices.Insert(slices.Clone(kv.Stride), 1, 0)
 	value := key
 	value.Name, value.Shape = "v", slices.Clone(key.Shape)
 	value.Shape[3] = nV
@@ -99,8 +100,8 @@ func OfWhole(k *truth.Request) ([]judge.Target, error) {
 	return out, nil
 }
 
-// GradientsOfWhole returns the truth of grad_q and grad_kv. A latent row's gradient is that of a key, with that
-// of its value added to the first elements before it is rounded:
+// GradientsOfWhole returns the truth of grad_q and grad_kv. A latent row's gradient is that of a key, with
+// that of its value added to the first elements before it is rounded:
 //
 //	T = T_dK + T_dV + u32*|R|
 //

@@ -1,10 +1,11 @@
-// call.cuh: a call of attention over latent rows as kernels see it: its sizes, which keys a row sees, how its tensors are read. A row is a head of a
-// query: row i * heads + h of a batch entry.
-#ifndef TRIAD_MLA_CALL_CUH
-#define TRIAD_MLA_CALL_CUH
+// whole.cuh: a call of attention over latent rows that are all there, as kernels see it: its sizes, which keys a row sees, how its tensors are read. A
+// row is a head of a query: row i * heads + h of a batch entry.
+#ifndef TRIAD_LATENT_WHOLE_CUH
+#define TRIAD_LATENT_WHOLE_CUH
 #include <cmath>
 
 #include "element.cuh"
+#include "latent/softmax.cuh"
 #include "rows.cuh"
 
 namespace triad {
@@ -76,11 +77,8 @@ template <class T> struct Backward {
 	      grad_kv(static_cast<T *>(call->out[1].data)), delta(static_cast<float *>(call->workspace)) {}
 };
 
-// base is the maximum that is taken from scores: without one that is a number nothing is, so that -inf - -inf does not arise.
-__device__ inline float base(float max) { return max == -INFINITY ? 0.0f : max; }
-
-// log_of is lse of scores; NaN where each is -inf, as there is no mean of the values.
-__device__ inline float log_of(float max, float total) { return max == -INFINITY ? NAN : max + logf(total); }
+using latent::base;
+using latent::log_of;
 
 // weight_of is P of a score: where a row sees no key, lse is -inf and P is 0.
 __device__ inline float weight_of(float score, float lse) { return lse == -INFINITY ? 0.0f : expf(score - lse); }

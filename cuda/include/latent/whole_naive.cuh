@@ -1,9 +1,9 @@
-// naive.cuh: attention over latent rows, a block for each result row.
+// whole_naive.cuh: attention over latent rows, a block for each result row.
 // Pipeline: forward and backward take 64 of the others in a step: a warp for each pair of a row and a key (its scores, and of a gradient also grad_o .
 // v) -> weights in shared memory -> a thread for each column adds them up.
-#ifndef TRIAD_MLA_NAIVE_CUH
-#define TRIAD_MLA_NAIVE_CUH
-#include "call.cuh"
+#ifndef TRIAD_LATENT_WHOLE_NAIVE_CUH
+#define TRIAD_LATENT_WHOLE_NAIVE_CUH
+#include "latent/whole.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
 

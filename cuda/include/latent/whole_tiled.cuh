@@ -1,10 +1,10 @@
-// tiled.cuh: attention over latent rows without tensor cores, tiles of rows and keys in shared memory, in fp32.
+// whole_tiled.cuh: attention over latent rows without tensor cores, tiles of rows and keys in shared memory, in fp32.
 // Pipeline: forward, 16 rows a block: 16 keys to shared memory -> a thread a pair: its score; the 16 lanes of a row have its maximum and its total ->
 // weights -> two columns of all rows a thread. Backward, 16 rows and 8 keys, of which one stays and the other streams by: half of the threads make
 // q . c of a pair, the others grad_o . v -> P and dS -> three columns of the result a thread.
-#ifndef TRIAD_MLA_TILED_CUH
-#define TRIAD_MLA_TILED_CUH
-#include "naive.cuh"
+#ifndef TRIAD_LATENT_WHOLE_TILED_CUH
+#define TRIAD_LATENT_WHOLE_TILED_CUH
+#include "latent/whole_naive.cuh"
 
 namespace triad {
 namespace mla {
