@@ -8,13 +8,12 @@
 // Limits   D at most 1024; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   DeepSeek-AI 2024, arXiv:2405.04434; online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867; gradients: Dao et al. 2022,
 //          arXiv:2205.14135
-//   naive   a block a row of a result, any strides; the readable one, and the one to trust first. Costs: every
-//           head reads all keys, and in the backward every key all queries of all heads
-//   tiled   16 rows and 16 keys a block (8 in the backward), in shared memory: a latent row is read once for 16
-//           heads. Costs: 75 to 89 KB of shared memory a block, D at most 576
-//   sm90_tma  64 rows or keys a block on Hopper's tensor cores, tiles by TMA, fp16 and bf16; the backward has a
-//           kernel each for rows and keys. Costs: 227 KB of shared memory a block, P and dS in 16 bits, two
-//           products of the backward twice
+//   naive     a block a row of a result, any strides; the readable one, and the one to trust first. Costs: every
+//             head reads all keys
+//   tiled     16 rows and 16 keys a block (8 in the backward): a latent row is read once for 16 heads. Costs: 89
+//             KB of shared memory
+//   sm90_tma  64 rows or keys a block on Hopper's tensor cores, tiles by TMA, 16 bits. Costs: 227 KB of shared
+//             memory, P and dS in 16 bits, two of five products of the backward twice
 // Pipelines  latent/whole_naive.cuh, latent/whole_tiled.cuh, mla/sm90_forward.cuh, mla/sm90_backward.cuh
 #include "capability.cuh"
 #include "latent/whole_tiled.cuh"
