@@ -49,11 +49,11 @@ struct Sums {
 	float *grad_kv;     // [part, batch, keys, dim]
 	int padded, parts;
 
-	// Parts are as many as it takes for four blocks on each of 132 multiprocessors; each has four tiles of rows or more.
+	// Parts are as many as it takes for four blocks on each of 132 multiprocessors; each has two tiles of rows or more.
 	Sums(const Shape &s, Room &room) {
 		const int64_t uncut = std::max<int64_t>(s.batch * ((s.keys + own_rows - 1) / own_rows), 1);
 		padded = (s.rows() + own_rows - 1) / own_rows * own_rows;
-		parts = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>({(528 + uncut - 1) / uncut, padded / streamed / 4, 16})));
+		parts = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>({(528 + uncut - 1) / uncut, padded / streamed / 2, 16})));
 		lse = room.take<float>(s.batch * padded);
 		delta = room.take<float>(s.batch * padded);
 		grad_kv = room.take<float>(parts * s.batch * s.keys * s.dim);
