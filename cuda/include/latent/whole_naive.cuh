@@ -49,6 +49,7 @@ template <class T> __global__ void __launch_bounds__(naive_threads) naive_forwar
 			const int c = t + k * naive_threads;
 			if (c >= s.dim_v) break;
 			float part = 0;
+#pragma unroll 1
 			for (int j = 0; j < here; j++) part += weight[j] * a.kv.at(b, first + j, c);
 			sum[k] = sum[k] * decay + part;
 		}
@@ -93,8 +94,10 @@ template <class T, bool OfKeys> __global__ void __launch_bounds__(naive_threads)
 			const int c = t + k * naive_threads;
 			if (c >= s.dim) break;
 			float part = 0;
+#pragma unroll 1
 			for (int x = 0; x < here; x++) part += gradient[x] * (OfKeys ? a.q : a.kv).at(b, first + x, c);
 			if (OfKeys && c < s.dim_v)
+#pragma unroll 1
 				for (int x = 0; x < here; x++) part += weight[x] * a.grad_o.at(b, first + x, c);
 			sum[k] += part;
 		}

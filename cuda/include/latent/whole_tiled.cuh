@@ -64,6 +64,7 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_forward
 			const int c = t + k * tile_threads;
 			if (c >= s.dim_v) break;
 			float part[tile_rows] = {};
+#pragma unroll 2
 			for (int j = 0; j < forward_keys; j++) {
 				const float v = kv[j * stride + c];
 #pragma unroll
@@ -132,6 +133,7 @@ template <class T, bool OfKeys> __global__ void __launch_bounds__(tile_threads) 
 			const int c = t + k * tile_threads;
 			if (c >= s.dim) break;
 			float part[results] = {};
+#pragma unroll 2
 			for (int y = 0; y < step; y++) {
 				const float other = OfKeys ? q[y * stride + c] : kv[y * stride + c];
 #pragma unroll
