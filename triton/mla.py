@@ -238,7 +238,8 @@ def _weights(q, kv, causal: bool, scale: float):
 def reference(q, kv, *, causal, scale, head_dim_v):
     """The formula in torch: o in the dtype of q, and lse; differentiable."""
     if not q.numel() or not kv.numel():
-        lse = torch.full((q.shape[0], q.shape[2], q.shape[1]), -math.inf, dtype=q.dtype, device=q.device)
+        wide = torch.float64 if q.dtype == torch.float64 else torch.float32
+        lse = torch.full((q.shape[0], q.shape[2], q.shape[1]), -math.inf, dtype=wide, device=q.device)
         return q.new_zeros((*q.shape[:3], head_dim_v)), lse
     c, s, seen = _weights(q, kv, causal, scale)
     m = torch.where(seen, s.detach().amax(3, keepdim=True), 0)

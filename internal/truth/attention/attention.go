@@ -218,7 +218,7 @@ func resized(x []float64, n int) []float64 { return slices.Grow(x[:0], n)[:n] }
 //
 // the product, the scaling, the exponent and exp itself.
 func (a *attention) weightErrorFP32(s, abs, base float64) float64 {
-	return growth(a.exponentError(s, abs, base))
+	return Grown(a.exponentError(s, abs, base))
 }
 
 func (a *attention) exponentError(s, abs, base float64) float64 {
@@ -227,7 +227,7 @@ func (a *attention) exponentError(s, abs, base float64) float64 {
 
 // weightError is weightErrorFP32 under the contract: tf32 drops low bits of both operands first, +
 // 2*u_tf32*scale*(|q|.|k|) in the exponent.
-func (a *attention) weightError(s, abs, base float64) float64 { return growth(a.shift(s, abs, base)) }
+func (a *attention) weightError(s, abs, base float64) float64 { return Grown(a.shift(s, abs, base)) }
 
 func (a *attention) shift(s, abs, base float64) float64 {
 	if a.tf32() {
@@ -236,9 +236,9 @@ func (a *attention) shift(s, abs, base float64) float64 {
 	return a.exponentError(s, abs, base)
 }
 
-// growth returns exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: a
+// Grown returns exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: a
 // value above 1e150 counts as unlimited, and products with it must not turn 0 into NaN.
-func growth(eps float64) float64 {
+func Grown(eps float64) float64 {
 	if eps < 1e-3 {
 		return eps + eps*eps
 	}
@@ -406,7 +406,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 		lost := truth.Revived(share, m.s[j]-lse, 2*shift)
 		m.spread += truth.Weighted(share, eps) + lost
 		if lost > 0 {
-			m.revived += growth(math.Max(m.s[j]-lse+2*shift, 0))
+			m.revived += Grown(math.Max(m.s[j]-lse+2*shift, 0))
 		}
 		t, tFP32 := truth.Weighted(share, eps+h.uP+judge.U32*h.gK)+lost, 0.0
 		if low {
