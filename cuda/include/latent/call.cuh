@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "element.cuh"
+#include "latent/softmax.cuh"
 #include "rows.cuh"
 
 namespace triad {
@@ -43,13 +44,6 @@ template <class T> struct Decode {
 	__device__ const T *rows_of(int64_t b, int number) const { return cache + table(b, number) * cache_stride[0]; } // of a page
 	__device__ int64_t statistic(int64_t b, int i, int h) const { return (b * heads + h) * seq_q + i; }
 };
-
-// base is the maximum that is taken from scores: without one that is a number nothing is, so that -inf - -inf does not arise.
-__device__ inline float base(float max) { return max == -INFINITY ? 0.0f : max; }
-
-// log_of is lse of scores; NaN where each is -inf, as there is no mean of the values.
-__device__ inline float log_of(float max, float total) { return max == -INFINITY ? NAN : max + logf(total); }
-
 
 } // namespace latent
 } // namespace triad

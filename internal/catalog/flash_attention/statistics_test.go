@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/truth"
+	"triad/internal/truth/attention"
 	"triad/internal/truth/truthtest"
 )
 
@@ -21,18 +22,14 @@ func TestStatisticsNeedPairs(t *testing.T) {
 	var few, enough g4
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
 		for _, queries := range []int64{1, 3, 16, 40, 128} {
-			for _, keys := range []int64{2, 4, 8, fewKeys, 32, 128, 300} {
+			for _, keys := range []int64{2, 4, 8, 16, 32, 128, 300} {
 				for _, causal := range []string{"false", "true"} {
 					found := askedAnyway(t, pass, "normal", map[string]string{"causal": causal},
 						map[string]int64{
 							"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": queries, "seq_kv": keys,
 							"head_dim": 64,
 						}, seeds)
-					a := attention{
-						headsQ: 1, headsKV: 1, seqQ: queries, seqKV: keys,
-						causal: causal == "true",
-					}
-					if a.few() || pass == op.Backward && a.fewForGradients() {
+					if attention.Few(pass, 1, queries, keys, causal == "true") {
 						few.join(found)
 						continue
 					}
@@ -145,25 +142,4 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 		}
 	}
 	return found
-}
-
-// TestFewQueriesAreNoStatisticOfGradients: one query over many keys has enough pairs, but its gradients share
-// one delta: G4 does not apply to them. It rejected torch/eager there.
-func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
-	for _, c := range []struct {
-		a         attention
-		forward   bool
-		gradients bool
-	}{
-		{attention{headsQ: 1, headsKV: 1, seqQ: 1, seqKV: 300}, false, true},
-		{attention{headsQ: 16, headsKV: 1, seqQ: 1, seqKV: 300}, false, false},
-		{attention{headsQ: 1, headsKV: 1, seqQ: 16, seqKV: 16}, false, false},
-		{attention{headsQ: 4, headsKV: 1, seqQ: 128, seqKV: 8}, true, true},
-	} {
-		if forward, gradients := c.a.few(), c.a.fewForGradients(); forward != c.forward ||
-			gradients != c.gradients {
-			t.Errorf("%+v: few %v, for gradients %v: want %v, %v", c.a, forward, gradients,
-				c.forward, c.gradients)
-		}
-	}
 }

@@ -24,6 +24,7 @@ import (
 	_ "triad/internal/catalog/layernorm"
 	_ "triad/internal/catalog/leaky_relu"
 	_ "triad/internal/catalog/linear_cross_entropy"
+	_ "triad/internal/catalog/mla"
 	_ "triad/internal/catalog/mla_decode"
 	_ "triad/internal/catalog/moe"
 	_ "triad/internal/catalog/moe_combine"

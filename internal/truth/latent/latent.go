@@ -12,6 +12,7 @@ import (
 	"triad/internal/parallel"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/attention"
 )
 
 // page is the number of tokens in a block of the cache.
@@ -209,14 +210,6 @@ func (s *sequence) exponentError(v, abs, most float64) float64 {
 	return judge.U32*(s.gN*abs+4*math.Abs(v)+4*math.Abs(v-most)) + 8*judge.U32
 }
 
-// grown returns exp(eps) - 1, finite: a value above 1e150 counts as unlimited.
-func grown(eps float64) float64 {
-	if eps < 1e-3 {
-		return eps + eps*eps
-	}
-	return math.Min(math.Expm1(eps), 1e150)
-}
-
 // row fills one row of o (which is 0) and its lse. With w = P.|v| and the weights' errors eps the error bound
 // is that of flash_attention,
 //
@@ -243,10 +236,10 @@ func (s *sequence) row(w *weights, row int64, o, lse truth.Row) {
 	whole := w.max + math.Log(w.l)
 	spread, revived := 0.0, 0.0
 	for j, e := range w.p {
-		share, eps := e/w.l, grown(s.exponentError(w.s[j], w.abs[j], w.max))
+		share, eps := e/w.l, attention.Grown(s.exponentError(w.s[j], w.abs[j], w.max))
 		lost := truth.Revived(share, w.s[j]-whole, 2*w.shift)
 		if lost > 0 {
-			revived += grown(math.Max(w.s[j]-whole+2*w.shift, 0))
+			revived += attention.Grown(math.Max(w.s[j]-whole+2*w.shift, 0))
 		}
 		spread += truth.Weighted(share, eps) + lost
 		exact := truth.Weighted(share, eps+judge.U32*s.gK) + lost

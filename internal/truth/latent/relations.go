@@ -9,28 +9,44 @@ import (
 	"triad/internal/truth"
 )
 
-// tokens finds the tokens of a case in the cache.
+// tokens finds the tokens of a case among its latent rows.
 type tokens struct {
 	seqQ           int64
 	causal         bool
-	table, lengths []float64
-	pages          int64
+	table, lengths []float64 // nil: every row of kv[batch, keys, n] is there, in the order of the tokens
+	pages, keys    int64
 }
 
 func tokensOf(c op.Case, table, lengths []float64) tokens {
 	return tokens{
 		seqQ: c.Dims.Get("seq_q"), causal: c.Attrs.Number("causal") != 0, table: table, lengths: lengths,
-		pages: int64(len(table)) / max(int64(len(lengths)), 1),
+		pages: int64(len(table)) / max(int64(len(lengths)), 1), keys: c.Dims.Get("seq_kv"),
 	}
 }
 
-// row returns the row of the cache that holds token j of a sequence.
-func (t tokens) row(b, j int64) int64 { return int64(t.table[b*t.pages+j/page])*page + j%page }
+// answered returns the tokens of a call, and the name of its latent rows.
+func answered(c *truth.Answered) (tokens, string) {
+	if _, paged := c.Dims.Lookup("blocks"); !paged {
+		return tokensOf(c.Case, nil, nil), "kv"
+	}
+	return tokensOf(c.Case, c.In("block_table"), c.In("lengths")), "cache"
+}
+
+// row returns the latent row that holds token j of a sequence.
+func (t tokens) row(b, j int64) int64 {
+	if t.table == nil {
+		return b*t.keys + j
+	}
+	return int64(t.table[b*t.pages+j/page])*page + j%page
+}
 
 // visible returns how many tokens query i of sequence b sees.
 func (t tokens) visible(b, i int64) int64 {
-	d := decoding{causal: t.causal, seqQ: t.seqQ}
-	return d.visible(i, int64(t.lengths[b]))
+	d, length := decoding{causal: t.causal, seqQ: t.seqQ}, t.keys
+	if t.lengths != nil {
+		length = int64(t.lengths[b])
+	}
+	return d.visible(i, length)
 }
 
 func tokensIn(c op.Case, in truth.Inputs) tokens {
@@ -82,7 +98,7 @@ func ZeroQueries(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 // CountsTokens: scores are 0, so that lse is the logarithm of the number of tokens that a query sees.
 func CountsTokens(a *truth.Related, output string) judge.Statement {
 	y, target, c := a.Second.Out(output), a.Second.Target(output), a.Second.Case
-	t := tokensOf(c, a.Second.In("block_table"), a.Second.In("lengths"))
+	t, _ := answered(a.Second)
 	if a.Failed() {
 		return judge.Statement{}
 	}
@@ -105,8 +121,8 @@ func CountsTokens(a *truth.Related, output string) judge.Statement {
 // its error.
 func BetweenValues(a *truth.Related, output string) judge.Statement {
 	y, target, c := a.First.Out(output), a.First.Target(output), a.First.Case
-	cache := a.First.In("cache")
-	t := tokensOf(c, a.First.In("block_table"), a.First.In("lengths"))
+	t, rows := answered(a.First)
+	cache := a.First.In(rows)
 	if a.Failed() {
 		return judge.Statement{}
 	}

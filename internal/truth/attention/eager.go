@@ -1,4 +1,4 @@
-package flashattention
+package attention
 
 import (
 	"math"

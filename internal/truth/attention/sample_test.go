@@ -1,4 +1,4 @@
-package flashattention
+package attention
 
 import (
 	"testing"
@@ -40,5 +40,25 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 	b.given = true
 	if b.choose(k); len(b.columns) < 4 {
 		t.Errorf("given o and lse: keys of %d heads, want most of them", len(b.columns))
+	}
+}
+
+// TestFewQueriesAreNoStatisticOfGradients: one query over many keys has enough pairs, but its gradients share
+// one delta: G4 does not apply to them. It rejected torch/eager there.
+func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
+	for _, c := range []struct {
+		group, queries, keys int64
+		forward, gradients   bool
+	}{
+		{1, 1, 300, false, true},
+		{16, 1, 300, false, false},
+		{1, 16, 16, false, false},
+		{4, 128, 8, true, true},
+	} {
+		forward := Few(op.Forward, c.group, c.queries, c.keys, false)
+		gradients := Few(op.Backward, c.group, c.queries, c.keys, false)
+		if forward != c.forward || gradients != c.gradients {
+			t.Errorf("%+v: few %v, for gradients %v", c, forward, gradients)
+		}
 	}
 }

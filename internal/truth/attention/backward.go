@@ -1,4 +1,4 @@
-package flashattention
+package attention
 
 import (
 	"math"
@@ -29,7 +29,19 @@ type gradients struct {
 // fixed, so that sums do not depend on the machine.
 const mostParts = 4
 
-func backward(k *truth.Request) ([]judge.Target, error) {
+// Backward returns the truth of grad_q, grad_k and grad_v, given q, k, v and grad_o, and o and lse unless the
+// case is chained.
+func Backward(k *truth.Request) ([]judge.Target, error) {
+	out, err := Gradients(k, 1)
+	for _, t := range out {
+		truth.RoundRow(t.Sim, t.Sim, t.DType)
+	}
+	return out, err
+}
+
+// Gradients is Backward with simulated results that are not rounded yet. A sum of grad_k or grad_v adds up as
+// many times the queries of a group as there are tensors in one.
+func Gradients(k *truth.Request, tensors int64) ([]judge.Target, error) {
 	a, err := attentionOf(k)
 	if err != nil {
 		return nil, err
@@ -48,7 +60,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 		b.lse, _ = k.Tensor("lse")
 	}
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
-	b.gQ = k.Growth(a.seqQ * (a.headsQ / a.headsKV))
+	b.gQ = k.Growth(tensors * a.seqQ * (a.headsQ / a.headsKV))
 	b.choose(k)
 	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
 	for _, t := range targets {
@@ -57,7 +69,6 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	b.fill()
 	out := make([]judge.Target, len(targets))
 	for i, t := range targets {
-		truth.RoundRow(t.Sim, t.Sim, a.d)
 		if !b.lowSaved {
 			copy(t.TFP32, t.T)
 		}
