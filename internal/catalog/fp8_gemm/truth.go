@@ -23,7 +23,7 @@ var operator = product.Operator{
 		}
 	},
 	Permits:  []string{"promoted", "fast"},
-	Scaling:  product.Scaling{Attribute: "scaling", Block: scaleBlock},
+	Scaling:  product.Scaling{Block: scaleBlock},
 	Upstream: []string{"g", "gt"},
 }
 
