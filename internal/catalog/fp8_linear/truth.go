@@ -4,6 +4,7 @@ package fp8_linear
 
 import (
 	"fmt"
+	"slices"
 
 	"triad/internal/catalog"
 	"triad/internal/judge"
@@ -70,9 +71,12 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 			return nil, err
 		}
 		stored := side.stored(t)
-		targets = append(targets, k.Exact(types[1+i], func() func(at []int64) float64 {
+		scales := k.Exact(types[1+i], func() func(at []int64) float64 {
 			return func(at []int64) float64 { return stored[truth.PositionOf(at, types[1+i].Shape)] }
-		}))
+		})
+		// one scale, or one power of two for all groups
+		scales.Uniform = len(scales.R) > 0 && slices.Min(scales.R) == slices.Max(scales.R)
+		targets = append(targets, scales)
 	}
 	return targets, nil
 }
