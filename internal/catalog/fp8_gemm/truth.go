@@ -3,6 +3,7 @@ package fp8gemm
 
 import (
 	"triad/internal/op"
+	"triad/internal/truth"
 	"triad/internal/truth/product"
 )
 
@@ -28,6 +29,8 @@ var operator = product.Operator{
 }
 
 var _ = product.Register("fp8_gemm", operator)
+
+var _ = truth.RegisterLosses("fp8_gemm", operator.QuantizedLosses("a", "b"))
 
 func firstOperand(name, scale string) product.Factor {
 	return product.Factor{Tensor: name, Scale: scale, SharedRows: 1}

@@ -43,6 +43,8 @@ var _ = truth.Register(name, truth.Definition{
 	Forward: forward, Backward: operator.Truth(op.Backward), Permits: operator.Permits,
 })
 
+var _ = truth.RegisterLosses(name, operator.QuantizedLosses("x", "w"))
+
 func first(of string) product.Factor {
 	return product.Factor{Tensor: of, Scale: "scales of " + of, SharedRows: 1}
 }

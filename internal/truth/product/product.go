@@ -207,9 +207,12 @@ func (m *multiplication) target(k *truth.Request, output op.TensorType) judge.Ta
 	if exact := m.fill(c, chosen); exact && m.integers {
 		c = truth.Exactly(c)
 	}
-	if chosen.index != nil {
-		c.Freivalds = m.sums.freivalds(m, chosen.seed, truth.Rest(chosen.rows, m.a.all()),
-			truth.Rest(chosen.cols, m.b.rows))
+	if chosen.index == nil {
+		return c
+	}
+	rows, cols := truth.Rest(chosen.rows, m.a.all()), truth.Rest(chosen.cols, m.b.rows)
+	if len(rows) > 0 && len(cols) > 0 { // else every element is compared, as where nothing is finite
+		c.Freivalds = m.sums.freivalds(m, chosen.seed, rows, cols)
 	}
 	return c
 }
