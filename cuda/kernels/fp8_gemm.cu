@@ -26,7 +26,8 @@
 
 namespace {
 
-using namespace triad;
+using triad::DefaultTile, triad::Product, triad::TmaFast, triad::Wgmma, triad::Naive, triad::Tiled;
+using triad::ceil_div, triad::launch_products, triad::product_of, triad::product_tiled, triad::scale_block, triad::tile_grid;
 
 // ---- split-k
 
@@ -63,8 +64,8 @@ struct SplitK {
 		float *partials = static_cast<float *>(call->workspace);
 		const int64_t splits = split_count(p), length = part_length(p);
 		product_tiled<FormatA, FormatB, DefaultTile><<<tile_grid<DefaultTile>(p, splits), DefaultTile::threads, 0, stream>>>(p, length, partials);
-		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, flat_threads));
-		add_partials<<<blocks, flat_threads, 0, stream>>>(p, partials, splits);
+		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, triad::flat_threads));
+		add_partials<<<blocks, triad::flat_threads, 0, stream>>>(p, partials, splits);
 		return triad::launched();
 	}
 };

@@ -25,7 +25,11 @@
 
 namespace {
 
-using namespace triad;
+namespace quantize = triad::quantize;
+
+using triad::Check, triad::Limit, triad::Limits, triad::Product, triad::ProductTiles, triad::Strided, triad::Tiled, triad::Wgmma;
+using triad::block_scaling, triad::row_scaling, triad::tensor_scaling, triad::scale_block, triad::product_side, triad::product_threads, triad::vector;
+using triad::blocks_for, triad::ceil_div, triad::elements, triad::launched, triad::product_tiles, triad::stream_of;
 
 TRIAD_SPILLS(quantize_fp8_row_kernel, 36, "fp32 rows of more than 16384 numbers, for sm_90a");
 TRIAD_SPILLS(quantize_fp8_tile_kernel, 24, "16-bit tiles with one scale and their transposes, for sm_80; 4 with scales of rows, for sm_90a");
@@ -52,14 +56,14 @@ template <class T> __global__ void fp8_linear_plain_naive_kernel(Plain<T> p) {
 	if (i >= p.rows * p.cols) return;
 	float sum = 0.0f;
 	for (int64_t k = 0; k < p.depth; k++) sum = fmaf(p.a(i / p.cols, k), p.b(i % p.cols, k), sum);
-	p.c[i] = from_float<T>(sum);
+	p.c[i] = triad::from_float<T>(sum);
 }
 
 template <class T> __global__ void __launch_bounds__(product_threads) fp8_linear_plain_kernel(Plain<T> p) {
 	__shared__ ProductTiles tiles;
 	const int64_t across = product_tiles(p.cols), row0 = blockIdx.x / across * product_side, col0 = blockIdx.x % across * product_side;
-	tile_product(tiles, p, row0, col0, [&](int64_t row, int64_t col, float sum) {
-		if (row < p.rows && col < p.cols) p.c[row * p.cols + col] = from_float<T>(sum);
+	triad::tile_product(tiles, p, row0, col0, [&](int64_t row, int64_t col, float sum) {
+		if (row < p.rows && col < p.cols) p.c[row * p.cols + col] = triad::from_float<T>(sum);
 	});
 }
 
@@ -217,7 +221,7 @@ template <class Variant> int multiply(const Operand &a, Operand b, const triad_t
 	const triad_tensor in[4] = {a.codes, a.factors, b.codes, b.factors};
 	const double scaling[2] = {static_cast<double>(per == quantize::per_tensor ? tensor_scaling : per == quantize::per_row ? row_scaling : block_scaling), 0};
 	const triad_call call = {sizeof call, 4, 1, 2, in, &out, scaling, nullptr, 0, stream};
-	return launch_products<Variant>(&call);
+	return triad::launch_products<Variant, false>(&call);
 }
 
 // plain writes grad^T x to grad_w.
@@ -293,8 +297,8 @@ void check_blocks(Check &check, const triad_call *call) {
 	}
 }
 
-const Limit few_blocks = limit("at most 2^31 - 1 blocks", check_blocks);
-const Limits on_hopper = {wgmma_capability(), few_blocks};
+const Limit few_blocks = triad::limit("at most 2^31 - 1 blocks", check_blocks);
+const Limits on_hopper = {triad::wgmma_capability(), few_blocks};
 
 } // namespace
 

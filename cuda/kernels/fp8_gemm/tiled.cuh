@@ -151,21 +151,20 @@ struct Tiled {
 	}
 };
 
-// Runs every product of the call whose output is wanted and has elements.
-template <class Variant>
+// Runs every product of the call whose output is wanted and has elements. WideB: b may be e5m2.
+template <class Variant, bool WideB = true>
 int launch_products(const triad_call *call) {
 	const cudaStream_t stream = stream_of(call);
 	for (int i = 0; i < call->n_out; i++) {
 		const Product p = product_of(call, i);
 		if (!p.c || p.m == 0 || p.n == 0) continue;
-		const int32_t a = call->in[4 * i].dtype, b = call->in[4 * i + 2].dtype;
-		int status;
-		if (a == TRIAD_E5M2)
+		int status = TRIAD_UNSUPPORTED;
+		if (call->in[4 * i].dtype == TRIAD_E5M2)
 			status = Variant::template launch<TRIAD_E5M2, TRIAD_E4M3>(p, call, stream);
-		else if (b == TRIAD_E5M2)
-			status = Variant::template launch<TRIAD_E4M3, TRIAD_E5M2>(p, call, stream);
-		else
+		else if (call->in[4 * i + 2].dtype == TRIAD_E4M3)
 			status = Variant::template launch<TRIAD_E4M3, TRIAD_E4M3>(p, call, stream);
+		else if constexpr (WideB)
+			status = Variant::template launch<TRIAD_E4M3, TRIAD_E5M2>(p, call, stream);
 		if (status != TRIAD_OK) return status;
 	}
 	return TRIAD_OK;
