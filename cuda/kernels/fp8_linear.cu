@@ -140,11 +140,8 @@ public:
 	}
 
 	int launch(cudaStream_t stream) const {
-		switch (x_.dtype) {
-		case TRIAD_F32: return launch<float>(stream);
-		case TRIAD_F16: return launch<__half>(stream);
-		default: return launch<__nv_bfloat16>(stream);
-		}
+		if (x_.dtype == TRIAD_F32) return launch<float>(stream);
+		return x_.dtype == TRIAD_F16 ? launch<__half>(stream) : launch<__nv_bfloat16>(stream);
 	}
 
 private:
@@ -225,13 +222,14 @@ template <class Variant> int multiply(const Operand &a, Operand b, const triad_t
 }
 
 // plain writes grad^T x to grad_w.
-template <class T, bool Fast> int plain(const triad_tensor &grad, const triad_tensor &x, const triad_tensor &out, cudaStream_t stream) {
+template <class T, bool Fast> int plain(const triad_call *call) {
+	const triad_tensor &x = call->in[0], &grad = call->in[2], &out = call->out[1];
 	const auto strided = [](const triad_tensor &t) { return Strided<T>{static_cast<const T *>(t.data), t.stride[1], t.stride[0]}; };
 	const Plain<T> p = {strided(grad), strided(x), static_cast<T *>(out.data), out.shape[0], out.shape[1], grad.shape[0]};
-	if constexpr (Fast)
-		fp8_linear_plain_kernel<T><<<static_cast<unsigned>(product_tiles(p.rows) * product_tiles(p.cols)), product_threads, 0, stream>>>(p);
+	if (Fast)
+		fp8_linear_plain_kernel<T><<<static_cast<unsigned>(product_tiles(p.rows) * product_tiles(p.cols)), product_threads, 0, stream_of(call)>>>(p);
 	else
-		fp8_linear_plain_naive_kernel<T><<<blocks_for(p.rows * p.cols, 256), 256, 0, stream>>>(p);
+		fp8_linear_plain_naive_kernel<T><<<blocks_for(p.rows * p.cols, 256), 256, 0, stream_of(call)>>>(p);
 	return launched();
 }
 
@@ -277,11 +275,7 @@ template <class Variant, bool Fast> int backward(const triad_call *call) {
 		if (const int status = of.x.launch(stream)) return status;
 		return multiply<Variant>(of.grad.of_columns, of.x.of_columns, call->out[1], recipe_of(call).grad.per, stream);
 	}
-	switch (call->in[0].dtype) {
-	case TRIAD_F32: return plain<float, Fast>(call->in[2], call->in[0], call->out[1], stream);
-	case TRIAD_F16: return plain<__half, Fast>(call->in[2], call->in[0], call->out[1], stream);
-	default: return plain<__nv_bfloat16, Fast>(call->in[2], call->in[0], call->out[1], stream);
-	}
+	return triad::by_dtype<0, plain<float, Fast>, plain<__half, Fast>, plain<__nv_bfloat16, Fast>>(call);
 }
 
 template <template <bool> class Pass, bool Fast> int64_t workspace(const triad_call *call) {

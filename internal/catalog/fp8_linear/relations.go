@@ -43,10 +43,6 @@ var _ = truth.Relate(name,
 		Name: "the gradient of w does not depend on w", ToTheBit: true, Pass: op.Backward,
 		Outputs: []string{"grad_w"}, Applies: multiplies, Second: truth.ScaledBy(-1, "w"), States: truth.Stays,
 	},
-	truth.Relation{
-		Name: "the gradient of x does not depend on x", ToTheBit: true, Pass: op.Backward,
-		Outputs: []string{"grad_x"}, Applies: multiplies, Second: truth.ScaledBy(-1, "x"), States: truth.Stays,
-	},
 )
 
 func multiplies(c op.Case) bool { return truth.HasElements(1, "m", "n", "k")(c) }

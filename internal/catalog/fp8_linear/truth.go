@@ -114,27 +114,20 @@ var (
 	wide    = fp8.Recipe{Format: op.E5M2}
 )
 
-var recipes = map[string]recipe{
-	"tensorwise": {
-		x: quantity{torchao, "tensor"}, w: quantity{torchao, "tensor"},
-		grad: quantity{wide, "tensor"}, wOfX: quantity{torchao, "tensor"},
-		gradT: quantity{wide, "tensor"}, xOfW: quantity{torchao, "tensor"},
-	},
-	"rowwise": {
-		x: quantity{powers, "row"}, w: quantity{powers, "row"},
-		grad: quantity{powers, "row"}, wOfX: quantity{powers, "row"},
-		gradT: quantity{powers, "row"}, xOfW: quantity{powers, "row"},
-	},
-	"rowwise_with_gw_hp": {
-		x: quantity{powers, "row"}, w: quantity{powers, "row"},
-		grad: quantity{powers, "row"}, wOfX: quantity{powers, "tensor"}, highPrecision: true,
-	},
-	"block": {
-		x: quantity{deep, "block"}, w: quantity{deep, "tile"},
-		grad: quantity{deep, "block"}, wOfX: quantity{deep, "tile"},
-		gradT: quantity{deep, "block"}, xOfW: quantity{deep, "block"},
-	},
-}
+// all quantises every operand alike.
+func all(q quantity) recipe { return recipe{x: q, w: q, grad: q, wOfX: q, gradT: q, xOfW: q} }
+
+var recipes = func() map[string]recipe {
+	tensorwise, rowwise := all(quantity{torchao, "tensor"}), all(quantity{powers, "row"})
+	block := all(quantity{deep, "block"})
+	tensorwise.grad.Recipe, tensorwise.gradT.Recipe = wide, wide
+	highPrecision := rowwise
+	highPrecision.wOfX.per, highPrecision.highPrecision = "tensor", true
+	block.w.per, block.wOfX.per = "tile", "tile"
+	return map[string]recipe{
+		"tensorwise": tensorwise, "rowwise": rowwise, "rowwise_with_gw_hp": highPrecision, "block": block,
+	}
+}()
 
 // operands quantises what the products of a pass multiply.
 func operands(k *truth.Request) ([]tensor.Tensor, error) {
