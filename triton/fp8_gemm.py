@@ -25,75 +25,14 @@ import functools
 
 import torch
 
+from fp8_tiles import BLOCK_K, TILE_MAX, accumulate, scaled, store_scaled, strides, tiled
 from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 from product_tiles import GROUP, PLACES, described, not_described, place
 
 DIFFERENTIABLE = (0, 2)  # of the inputs of reference
-BLOCK_K = 128  # the granule of block scaling and of promotion to fp32
-TILE_MAX = 256 if INTERPRETED else 128  # of m and n
 SPLITS = 4 if INTERPRETED else 16  # at most; a GPU fills up with about 132 programs
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 CASES = ("e4m3", "e5m2_e4m3", "e4m3_e5m2")
-
-
-@triton.jit
-def _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, first, last, a_m, a_k, b_n, b_k,
-                sa_m, sa_k, sb_n, sb_k,
-                BLOCKS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """The fp32 sum of a tile over the blocks first to last of k; BLOCKS says that every block has its
-    scales."""
-    acc = tl.zeros([M, N], tl.float32)
-    for block in range(first, last):
-        rk = (block * K + tl.arange(0, K)).to(tl.int64)
-        a = tl.load(a_ptr + rm[:, None] * a_m + rk[None, :] * a_k, mask=(rm < m)[:, None] & (rk < k)[None, :],
-                    other=0.0)
-        b = tl.load(b_ptr + rn[None, :] * b_n + rk[:, None] * b_k, mask=(rn < n)[None, :] & (rk < k)[:, None],
-                    other=0.0)
-        if BLOCKS:
-            scale_a = tl.load(scale_a_ptr + rm * sa_m + block * sa_k, mask=rm < m, other=0.0)
-            scale_b = tl.load(scale_b_ptr + (rn // 128) * sb_n + block * sb_k, mask=rn < n, other=0.0)
-            acc += tl.dot(a, b, out_dtype=tl.float32) * scale_a[:, None] * scale_b[None, :]
-        else:
-            acc = tl.dot(a, b, acc, max_num_imprecise_acc=K, out_dtype=tl.float32)
-    return acc
-
-
-@triton.jit
-def _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS: tl.constexpr):
-    """acc with the scales of its rows and columns, or of the whole tensors."""
-    if ROWS:
-        scale_a = tl.load(scale_a_ptr + rm * sa_m, mask=rm < m, other=0.0)
-        scale_b = tl.load(scale_b_ptr + rn * sb_n, mask=rn < n, other=0.0)
-        return acc * scale_a[:, None] * scale_b[None, :]
-    else:
-        return acc * tl.load(scale_a_ptr) * tl.load(scale_b_ptr)
-
-
-@triton.jit
-def _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n,
-                  BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-    """Stores the [M, N] tile of c at (row, col): its sums, with the scales that those do not have yet."""
-    rm = (row + tl.arange(0, M)).to(tl.int64)
-    rn = (col + tl.arange(0, N)).to(tl.int64)
-    if not BLOCKS:
-        acc = _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
-    tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty),
-             mask=(rm < m)[:, None] & (rn < n)[None, :])
-
-
-@triton.jit
-def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, k, a_m, a_k, b_n, b_k, sa_m,
-                           sa_k, sb_n, sb_k, GROUP: tl.constexpr,
-                           BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
-                           K: tl.constexpr):
-    """One [M, N] tile of c."""
-    row, col = place(tl.program_id(0), m, n, GROUP, M, N)
-    rm = (row + tl.arange(0, M)).to(tl.int64)
-    rn = (col + tl.arange(0, N)).to(tl.int64)
-    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k,
-                      b_n, b_k, sa_m, sa_k, sb_n, sb_k,
-                      BLOCKS, M, N, K)
-    _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS, M, N)
 
 
 @triton.jit
@@ -140,15 +79,15 @@ def _fp8_gemm_persistent_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tiles, m,
         if BLOCKS:
             left, right = _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k,
                                              sb_n, sb_k, M, N, K)
-            _store_scaled(left, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
+            store_scaled(left, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
                           M, N // 2)
-            _store_scaled(right, c_ptr, scale_a_ptr, scale_b_ptr, row, col + N // 2, m, n, sa_m, sb_n,
+            store_scaled(right, c_ptr, scale_a_ptr, scale_b_ptr, row, col + N // 2, m, n, sa_m, sb_n,
                           BLOCKS, ROWS, M, N // 2)
         else:
             upper, lower = _halves_of_rows(a, b, row, col, k, M, N, K)
-            _store_scaled(upper, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
+            store_scaled(upper, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
                           M // 2, N)
-            _store_scaled(lower, c_ptr, scale_a_ptr, scale_b_ptr, row + M // 2, col, m, n, sa_m, sb_n,
+            store_scaled(lower, c_ptr, scale_a_ptr, scale_b_ptr, row + M // 2, col, m, n, sa_m, sb_n,
                           BLOCKS, ROWS, M // 2, N)
 
 
@@ -162,7 +101,7 @@ def _fp8_gemm_persistent_fast_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tile
         acc = tl.zeros([M, N], tl.float32)
         for k0 in range(0, k, K):
             acc = tl.dot(a.load([row, k0]), b.load([col, k0]).T, acc, out_dtype=tl.float32)
-        _store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, False, ROWS, M, N)
+        store_scaled(acc, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, False, ROWS, M, N)
 
 
 @triton.jit
@@ -175,9 +114,9 @@ def _fp8_gemm_splitk_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, partial_ptr,
     rm = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
     rn = (tl.program_id(1) * N + tl.arange(0, N)).to(tl.int64)
     last = tl.minimum((split + 1) * per_split, tl.cdiv(k, K))
-    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, split * per_split, last, a_m,
+    acc = accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, split * per_split, last, a_m,
                       a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
-                      BLOCKS, M, N, K)
+                      BLOCKS, 128, M, N, K)
     tl.store(partial_ptr + (split.to(tl.int64) * m + rm[:, None]) * n + rn[None, :], acc,
              mask=(rm < m)[:, None] & (rn < n)[None, :])
 
@@ -194,26 +133,13 @@ def _fp8_gemm_sum_kernel(partial_ptr, scale_a_ptr, scale_b_ptr, c_ptr, m, n, spl
     for split in range(0, splits):
         acc += tl.load(partial_ptr + (split * m + rm[:, None]) * n + rn[None, :], mask=inside, other=0.0)
     if not BLOCKS:
-        acc = _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
+        acc = scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
     tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty), mask=inside)
-
-
-def _strides(scale: torch.Tensor) -> tuple[int, int]:
-    return (scale.stride(0), scale.stride(1)) if scale.dim() == 2 else (scale.stride(0), 0)
 
 
 def forward_tiled(a, scale_a, b, scale_b, *, scaling, out):
     """a [m, k], b [n, k] and their scales -> c [m, n] in the dtype named by out."""
-    (m, k), n = a.shape, b.shape[0]
-    c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
-    if c.numel():
-        tile_m, tile_n = tile_side(m, TILE_MAX), tile_side(n, TILE_MAX)
-        _fp8_gemm_tiled_kernel[(ceildiv(m, tile_m) * ceildiv(n, tile_n),)](
-            a, scale_a, b, scale_b, c, m, n, k, *a.stride(), *b.stride(), *_strides(scale_a),
-            *_strides(scale_b), GROUP=GROUP,
-            BLOCKS=scaling == "block", ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_warps=8
-            if tile_m * tile_n > 8192 else 4)
-    return c
+    return tiled(a, scale_a, b, scale_b, DTYPES[out])
 
 
 def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
@@ -229,8 +155,8 @@ def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
     partial = torch.empty((splits, m, n), dtype=torch.float32, device=a.device)
     block, row, warps = scaling == "block", scaling == "row", 8 if tile_m * tile_n > 8192 else 4
     _fp8_gemm_splitk_kernel[(*grid, splits)](a, scale_a, b, scale_b, partial, m, n, k, per_split, *a.stride(),
-                                             *b.stride(), *_strides(scale_a),
-                                             *_strides(scale_b), BLOCKS=block, M=tile_m, N=tile_n, K=BLOCK_K,
+                                             *b.stride(), *strides(scale_a),
+                                             *strides(scale_b), BLOCKS=block, M=tile_m, N=tile_n, K=BLOCK_K,
                                              num_warps=warps)
     _fp8_gemm_sum_kernel[grid](partial, scale_a, scale_b, c, m, n, splits, scale_a.stride(0),
                                scale_b.stride(0), BLOCKS=block, ROWS=row,
@@ -249,7 +175,7 @@ def forward_persistent(a, scale_a, b, scale_b, *, scaling, out):
     right = described(b, [tile_n // 2 if block else tile_n, BLOCK_K])
     # Two programs of a multiprocessor share its 65,536 registers.
     _fp8_gemm_persistent_kernel[(min(2 * PLACES, tiles),)](
-        left, right, c, scale_a, scale_b, tiles, m, n, k, *_strides(scale_a), *_strides(scale_b), GROUP=GROUP,
+        left, right, c, scale_a, scale_b, tiles, m, n, k, *strides(scale_a), *strides(scale_b), GROUP=GROUP,
         BLOCKS=block, ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_stages=3,
         **({"num_warps": 8, "maxnreg": 128} if block else {"num_warps": 4}))
     return c

@@ -3,6 +3,7 @@ package fp8gemm
 
 import (
 	"triad/internal/op"
+	"triad/internal/truth"
 	"triad/internal/truth/product"
 )
 
@@ -23,11 +24,13 @@ var operator = product.Operator{
 		}
 	},
 	Permits:  []string{"promoted", "fast"},
-	Scaling:  product.Scaling{Attribute: "scaling", Block: scaleBlock},
+	Scaling:  product.Scaling{Block: scaleBlock},
 	Upstream: []string{"g", "gt"},
 }
 
 var _ = product.Register("fp8_gemm", operator)
+
+var _ = truth.RegisterLosses("fp8_gemm", operator.QuantizedLosses("a", "b"))
 
 func firstOperand(name, scale string) product.Factor {
 	return product.Factor{Tensor: name, Scale: scale, SharedRows: 1}

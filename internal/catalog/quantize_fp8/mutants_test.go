@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth/fp8"
 	"triad/internal/truth/truthtest"
 )
 
@@ -87,7 +88,7 @@ func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 // kernel computes what the truth states, with a bug.
 type kernel struct {
 	truthtest.Arithmetic
-	recipe
+	fp8.Recipe
 	per string
 	low op.DType
 }
@@ -121,14 +122,14 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 
 // shape returns the height and width of a group, and the number of groups down and across.
 func (k kernel) shape(rows, cols int) (height, width, down, across int) {
-	across, tiles := (cols+side-1)/side, (rows+side-1)/side
+	across, tiles := (cols+fp8.Side-1)/fp8.Side, (rows+fp8.Side-1)/fp8.Side
 	switch k.per {
 	case "tensor":
 		return max(rows, 1), max(cols, 1), 1, 1
 	case "block":
-		return 1, side, rows, across
+		return 1, fp8.Side, rows, across
 	case "tile":
-		return side, side, tiles, across
+		return fp8.Side, fp8.Side, tiles, across
 	}
 	return 1, max(cols, 1), rows, 1
 }
@@ -186,15 +187,15 @@ func (k kernel) side(x []float64, rows, cols int, factors []float64) (q, scales 
 	return q, scales
 }
 
-// steps is recipe.scale with a bug.
+// steps is Recipe.Scale with a bug.
 func (k kernel) steps(amax float64) (stored, factor float64) {
-	r := k.recipe
+	r := k.Recipe
 	switch k.Bug {
 	case "scale with the other recipe's least amax":
-		if r.deepseek {
+		if r.DeepSeek {
 			if amax < 1e-4 { // as with a least amax of 1e-12
 				a := max(float32(amax), 1e-12)
-				s, f := a/r.most, r.most/a
+				s, f := a/r.Most(), r.Most()/a
 				return float64(s), float64(f)
 			}
 		} else {
@@ -205,15 +206,19 @@ func (k kernel) steps(amax float64) (stored, factor float64) {
 			return 0, math.Inf(1)
 		}
 	case "largest number of the other format":
-		r.most = 448 * 57344 / r.most
+		if r.Format == op.E4M3 {
+			r.Format = op.E5M2
+		} else {
+			r.Format = op.E4M3
+		}
 	case "power of two on the other side", "nearest power of two":
-		r.powers = false
-		stored, factor = r.scale(amax)
-		if !k.powers || stored == 0 || math.IsNaN(stored) || math.IsInf(stored, 0) {
+		r.Powers = false
+		stored, factor = r.Scale(amax)
+		if !k.Powers || stored == 0 || math.IsNaN(stored) || math.IsInf(stored, 0) {
 			return stored, factor
 		}
 		fraction, exponent := math.Frexp(stored) // stored = fraction * 2^exponent, fraction from 1/2
-		up := !r.deepseek
+		up := !r.DeepSeek
 		if k.Bug == "nearest power of two" {
 			up = fraction >= 0.75
 		}
@@ -221,16 +226,16 @@ func (k kernel) steps(amax float64) (stored, factor float64) {
 			exponent++
 		}
 		stored = math.Ldexp(0.5, exponent)
-		if r.deepseek {
+		if r.DeepSeek {
 			return stored, 1 / stored
 		}
 		return stored, stored
 	}
-	stored, factor = r.scale(amax)
+	stored, factor = r.Scale(amax)
 	switch k.Bug {
 	case "factor as a reciprocal of the scale":
 		factor = truthtest.F32(1 / stored)
-		if !r.deepseek {
+		if !r.DeepSeek {
 			factor = stored
 		}
 	case "stores the inverse":
@@ -241,12 +246,12 @@ func (k kernel) steps(amax float64) (stored, factor float64) {
 	return stored, factor
 }
 
-// number is recipe.code with a bug.
+// number is Recipe.Code with a bug.
 func (k kernel) number(x, factor, stored float64) float64 {
 	product := truthtest.F32(x * factor)
 	switch k.Bug {
 	case "divides by the stored scale":
-		if k.deepseek {
+		if k.DeepSeek {
 			product = truthtest.F32(x / stored)
 		}
 	case "product in 16 bits":
@@ -255,9 +260,9 @@ func (k kernel) number(x, factor, stored float64) float64 {
 		return k.truncated(product)
 	case "halves away from zero":
 		product = math.Nextafter(product, math.Copysign(math.Inf(1), product))
-		return tensor.Round(k.format, max(-float64(k.most), min(product, float64(k.most))), false)
+		return tensor.Round(k.Format, max(-float64(k.Most()), min(product, float64(k.Most()))), false)
 	}
-	y := k.code(product, 1)
+	y := k.Code(product, 1)
 	if k.Bug == "-0 becomes 0" {
 		y += 0
 	}
@@ -269,7 +274,7 @@ func (k kernel) number(x, factor, stored float64) float64 {
 
 // limits returns the least normal number of the format, and 2 to the number of its mantissa bits.
 func (k kernel) limits() (least, steps float64) {
-	if k.format == op.E5M2 {
+	if k.Format == op.E5M2 {
 		return 0x1p-14, 4
 	}
 	return 0x1p-6, 8
@@ -283,5 +288,5 @@ func (k kernel) truncated(product float64) float64 {
 	least, steps := k.limits()
 	_, exponent := math.Frexp(max(math.Abs(product), least))
 	unit := math.Ldexp(0.5, exponent) / steps
-	return k.code(math.Copysign(math.Floor(math.Abs(product)/unit)*unit, product), 1)
+	return k.Code(math.Copysign(math.Floor(math.Abs(product)/unit)*unit, product), 1)
 }

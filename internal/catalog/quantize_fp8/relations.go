@@ -41,7 +41,7 @@ func halved(a *truth.Related, output string) judge.Statement {
 		return truth.Stays(a, output)
 	}
 	// a group of zeros has the same scale before and after
-	ofZeros, _ := recipeOf(a.First.Case).scale(0)
+	ofZeros, _ := recipeOf(a.First.Case).Scale(0)
 	others := []int64{}
 	for i, scale := range a.First.Target(output).R {
 		if scale != ofZeros {

@@ -15,6 +15,7 @@ import (
 	_ "triad/internal/catalog/dropout"
 	_ "triad/internal/catalog/flash_attention"
 	_ "triad/internal/catalog/fp8_gemm"
+	_ "triad/internal/catalog/fp8_linear"
 	_ "triad/internal/catalog/gelu"
 	_ "triad/internal/catalog/gemm"
 	_ "triad/internal/catalog/gemv"

@@ -64,30 +64,29 @@ func operandOf(k *truth.Request, scaling Scaling, f Factor) (operand, error) {
 	return o, o.readScales(k, scaling, f)
 }
 
-// readScales reads the multipliers of an operand.
+// readScales reads the multipliers of an operand: one for all, one for each row, or one for block values of
+// f.SharedRows rows, as their shape has it.
 func (o *operand) readScales(k *truth.Request, scaling Scaling, f Factor) error {
 	s, err := k.Tensor(f.Scale)
 	if err != nil {
 		return err
 	}
 	o.scales, o.block = s.Float64s(), scaling.Block
-	granularity, want := k.Attrs.Text(scaling.Attribute), int64(1)
-	switch granularity {
-	case "tensor":
-		o.rowsPerScale = max(o.rows, 1)
-	case "row":
-		o.rowsPerScale, o.perRow, want = 1, 1, o.rows
-	case "block":
+	switch {
+	case len(s.Shape) == 2:
 		o.rowsPerScale, o.perRow, o.along = f.SharedRows, ceilDiv(o.k, o.block), 1
-		want = ceilDiv(o.rows, f.SharedRows) * o.perRow
-	default:
-		return fmt.Errorf("attribute %s = %q: want tensor, row or block", scaling.Attribute, granularity)
+		if s.Shape[0] == ceilDiv(o.rows, f.SharedRows) && s.Shape[1] == o.perRow {
+			return nil
+		}
+	case len(s.Shape) == 1 && s.Shape[0] == o.rows:
+		o.rowsPerScale, o.perRow = 1, 1
+		return nil
+	case len(s.Shape) == 1 && s.Shape[0] == 1:
+		o.rowsPerScale = max(o.rows, 1)
+		return nil
 	}
-	if int64(len(o.scales)) != want {
-		return fmt.Errorf("%s has %d elements: want %d for %s %s", f.Scale, len(o.scales), want,
-			scaling.Attribute, granularity)
-	}
-	return nil
+	return fmt.Errorf("%s has shape %v: want [1], [%d], or a scale for each %d x %d of %d x %d", f.Scale, s.Shape,
+		o.rows, f.SharedRows, o.block, o.rows, o.k)
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

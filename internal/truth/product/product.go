@@ -12,6 +12,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/tensor"
 	"triad/internal/truth"
 )
 
@@ -20,8 +21,11 @@ type Operator struct {
 	// Forward and Backward are the products of a pass under the attributes of a case, one for each of its
 	// outputs, in the order of the spec. Which operands they take does not depend on the attributes.
 	Forward, Backward func(attributes op.Attrs) []Product
-	Permits           []string // the contracts: fp32, tf32, and of scaled operands promoted, fast
-	Scaling           Scaling
+	// Operands makes the tensors that are multiplied where they are not the inputs of the pass, as codes and
+	// scales are. nil: the inputs.
+	Operands func(k *truth.Request) ([]tensor.Tensor, error)
+	Permits  []string // the contracts: fp32, tf32, and of scaled operands promoted, fast
+	Scaling  Scaling
 	// Upstream are the operands that the upstream gradient is in.
 	Upstream []string
 }
@@ -46,12 +50,9 @@ type Factor struct {
 	SharedRows int64
 }
 
-// Scaling assigns multipliers to values. The enumeration Attribute has the values tensor (one of all), row
-// (one each), block (one for Block values of a row, which SharedRows rows may share).
-type Scaling struct {
-	Attribute string
-	Block     int64
-}
+// Scaling assigns multipliers to values: one for all, one for each row, or one for Block values of a row, which
+// SharedRows rows may share.
+type Scaling struct{ Block int64 }
 
 // Epilogue is applied to a product before it is rounded. The zero value leaves it unchanged.
 type Epilogue struct {
@@ -70,7 +71,7 @@ func Register(name string, o Operator) struct{} {
 	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits}
 	if o.Backward != nil {
 		definition.Backward = o.compute(o.Backward)
-		if o.Scaling.Attribute == "" {
+		if o.Scaling.Block == 0 {
 			truth.RegisterLosses(name, o.losses)
 		}
 	}
@@ -93,6 +94,11 @@ func (o Operator) Products(pass op.Pass, attributes op.Attrs) []Product {
 	return o.Forward(attributes)
 }
 
+// Truth returns the truth of the products of a pass, for an operator that registers more than these.
+func (o Operator) Truth(pass op.Pass) truth.Function {
+	return o.compute(func(a op.Attrs) []Product { return o.Products(pass, a) })
+}
+
 // compute returns the truth of the outputs of a pass.
 func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
 	return func(k *truth.Request) ([]judge.Target, error) {
@@ -103,6 +109,13 @@ func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
 		outputs, err := spec.Spec.Outputs(k.Case)
 		if err != nil {
 			return nil, err
+		}
+		if o.Operands != nil {
+			made := *k
+			if made.In, err = o.Operands(k); err != nil {
+				return nil, err
+			}
+			k = &made
 		}
 		var targets []judge.Target
 		for _, p := range products(k.Attrs) {
@@ -176,7 +189,7 @@ func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*
 			p.A.Tensor, a.batch, a.k, p.B.Tensor, b.batch, b.k)
 	}
 	m := &multiplication{a: a, b: b, out: out, integers: k.Distribution == "integers"}
-	if k.Rules.Kappa > 0 {
+	if k.Rules.Kappa > 0 && (a.scales != nil || b.scales != nil) {
 		m.sums = tensorCoreOf(k, o.Scaling, a, b)
 		return m, nil
 	}
@@ -194,9 +207,12 @@ func (m *multiplication) target(k *truth.Request, output op.TensorType) judge.Ta
 	if exact := m.fill(c, chosen); exact && m.integers {
 		c = truth.Exactly(c)
 	}
-	if chosen.index != nil {
-		c.Freivalds = m.sums.freivalds(m, chosen.seed, truth.Rest(chosen.rows, m.a.all()),
-			truth.Rest(chosen.cols, m.b.rows))
+	if chosen.index == nil {
+		return c
+	}
+	rows, cols := truth.Rest(chosen.rows, m.a.all()), truth.Rest(chosen.cols, m.b.rows)
+	if len(rows) > 0 && len(cols) > 0 { // else every element is compared, as where nothing is finite
+		c.Freivalds = m.sums.freivalds(m, chosen.seed, rows, cols)
 	}
 	return c
 }

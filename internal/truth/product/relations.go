@@ -32,7 +32,7 @@ func (o Operator) relations() []truth.Relation {
 		}
 	}
 	name := "a doubled upstream gradient doubles the gradients"
-	if o.Scaling.Attribute != "" {
+	if o.Scaling.Block > 0 {
 		name = "doubled scales of the upstream gradient double the gradients"
 	}
 	all = append(all, truth.Relation{
@@ -129,7 +129,7 @@ func multiplies(c op.Case) bool {
 func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		names := []string{p.A.Tensor}
-		if p.A.Scale != "" && c.Attrs.Text(o.Scaling.Attribute) != "tensor" {
+		if p.A.Scale != "" {
 			names = append(names, p.A.Scale)
 		}
 		if p.Added != "" {

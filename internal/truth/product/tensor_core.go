@@ -31,7 +31,7 @@ type tensorCore struct {
 func tensorCoreOf(k *truth.Request, scaling Scaling, a, b operand) *tensorCore {
 	g := &tensorCore{a: a, b: b, kappa: k.Rules.Kappa, length: k.Rules.SumBlock, scaleBlock: scaling.Block}
 	switch {
-	case g.length == 0 && k.Attrs.Text(scaling.Attribute) == "block":
+	case g.length == 0 && a.along+b.along > 0:
 		g.length = scaling.Block // another scale begins here: no instruction sums across it
 	case g.length == 0:
 		g.length = max(a.k, 1)
