@@ -25,6 +25,7 @@ import functools
 
 import torch
 
+from fp8_scales import tile_scales
 from fp8_tiles import BLOCK_K, TILE_MAX, accumulate, scaled, store_scaled, strides, tiled
 from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 from product_tiles import GROUP, PLACES, described, not_described, place
@@ -238,7 +239,7 @@ def _scaled_mm(a, scale_a, b, scale_b, scaling: str, out: str, fast: bool):
     if scaling == "row":
         scale_a, scale_b = scale_a[:, None].contiguous(), scale_b[None, :].contiguous()
     elif scaling == "block":
-        scale_a, scale_b = scale_a.T.contiguous().T, scale_b.contiguous().T
+        scale_a, scale_b = scale_a.T.contiguous().T, tile_scales(scale_b)
     return torch._scaled_mm(a.contiguous(), b.contiguous().T, scale_a=scale_a, scale_b=scale_b,
                             out_dtype=DTYPES[out], use_fast_accum=fast).contiguous()
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import torch
 
-from fp8_scales import SIDE, quantized, quantized_in_torch
+from fp8_scales import SIDE, quantized, quantized_in_torch, tile_scales
 from fp8_tiles import tiled
 from implementation import Implementation, too_old
 
@@ -127,9 +127,8 @@ def _scaled_mm(a, scale_a, b, scale_b, dtype, shared: int):
     if not a.numel():
         return torch.zeros((a.shape[0], b.shape[0]), dtype=dtype, device=a.device)
     if scale_a.dim() == 2:
-        scale_a, scale_b = scale_a.T.contiguous().T, scale_b.contiguous().T
-        if shared == 1:
-            scale_b = scale_b.contiguous()
+        scale_a = scale_a.T.contiguous().T
+        scale_b = scale_b.T.contiguous() if shared == 1 else tile_scales(scale_b)
     elif scale_a.numel() > 1 or scale_b.numel() > 1:
         scale_a = _of_rows(scale_a, a.shape[0])[:, None].contiguous()
         scale_b = _of_rows(scale_b, b.shape[0])[None, :].contiguous()

@@ -84,6 +84,18 @@ func (s *Sample) Within(heads, seq, most int64) []int64 {
 	return among
 }
 
+// Last is Choose among the last rows of n, so many.
+func (s *Sample) Last(n, among int64) []int64 {
+	chosen := s.Choose(among)
+	if chosen == nil {
+		chosen = Rest(nil, among)
+	}
+	for i := range chosen {
+		chosen[i] += n - among
+	}
+	return chosen
+}
+
 // Below returns the numbers of an increasing list that lie below a limit.
 func Below(rising []int64, limit int64) []int64 {
 	n, _ := slices.BinarySearch(rising, limit)

@@ -161,3 +161,11 @@ def _power_at_most(v):
     """The power of two at or below a normal number; 0, infinity and NaN stay."""
     bits = v.view(torch.int32)
     return torch.where(bits < 0x7F800000, bits & 0x7F800000, bits).view(torch.float32)
+
+
+def tile_scales(scale):
+    """scale [rows / 128, k / 128] of tiles in fp32 -> [k / 128, rows / 128] as cuBLASLt reads it through
+    torch._scaled_mm: every row of scale begins at a multiple of 4. A torch that wants them dense and would
+    have cuBLASLt read past their end refuses this layout."""
+    across = scale.shape[1]
+    return torch.nn.functional.pad(scale, (0, -across % 4)).contiguous()[:, :across].T

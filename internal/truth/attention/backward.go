@@ -78,12 +78,14 @@ func Gradients(k *truth.Request, tensors int64) ([]judge.Target, error) {
 }
 
 // mostPairs is the largest number of pairs of a query and a key, times head_dim, that are worth computing
-// only to know the lse and delta of queries for sampled keys.
-const mostPairs = 1 << 31
+// only to know the lse and delta of queries for sampled keys; mostOfOne is the same where one key's head has
+// more.
+const mostPairs, mostOfOne = 1 << 31, 1 << 35
 
 // choose chooses the judged rows: a sample of the rows of grad_q, and likewise of grad_k and grad_v. Where
-// lse and delta have to be computed, which a single sampled key needs of every query of its heads, the keys
-// come from as many heads as mostPairs allows, and from at least one.
+// lse and delta have to be computed, which a single sampled key needs of every query that sees it, the keys
+// come from as many heads as mostPairs allows, and from at least one. Under a causal mask few queries see the
+// last keys of a head: where a whole head exceeds mostOfOne, the keys are among those.
 func (b *gradients) choose(k *truth.Request) {
 	rows := k.Sample.Choose(b.batch * b.headsQ * b.seqQ)
 	b.dq = k.Target("grad_q", b.d, []int64{b.batch, b.headsQ, b.seqQ, b.n}, rows)
@@ -93,6 +95,9 @@ func (b *gradients) choose(k *truth.Request) {
 	pairs := float64(b.headsQ/b.headsKV) * float64(b.seqQ) * float64(b.seqKV) * float64(b.n)
 	if most := max(1, int64(mostPairs/max(pairs, 1))); keys != nil && !b.given && most < heads {
 		keys = k.Sample.Columns().Within(heads, b.seqKV, most)
+		if queries := int64(mostOfOne / (pairs / float64(b.seqQ))); b.causal && queries < b.seqQ {
+			keys = k.Sample.Columns().Last(heads*b.seqKV, max(1, min(queries, b.seqKV)))
+		}
 	}
 	target := func(name string, width int64) judge.Target {
 		return k.Target(name, b.d, []int64{b.batch, b.headsKV, b.seqKV, width}, keys)
@@ -111,7 +116,7 @@ func byHead(parts []headRows) map[int64]headRows {
 
 // headWork is the work on one query head.
 type headWork struct {
-	queries       []int64 // to look at: all of them where a key is judged
+	queries       []int64 // to look at: where a key is judged, also all that see one
 	rows, columns headRows
 	parts         []headSums
 }
@@ -131,7 +136,7 @@ func (b *gradients) fill() {
 			head := first + i
 			w := headWork{rows: b.queries[head], columns: b.columns[b.kvHead(head)]}
 			if w.queries = w.rows.rows; len(w.columns.rows) > 0 {
-				w.queries = all
+				w.queries = truth.Union(w.queries, all[b.firstSeeing(w.columns.rows[0]):])
 			}
 			if len(w.queries) > 0 {
 				w.parts = make([]headSums, parts)
@@ -193,13 +198,16 @@ func (g weightedSums) addLost(lost float64) {
 	}
 }
 
-// seeing returns the number of queries that see key j.
-func (b *gradients) seeing(j int64) int64 {
+// firstSeeing returns the first query that sees key j, seqQ where none does; all after it see the key too.
+func (b *gradients) firstSeeing(j int64) int64 {
 	if !b.causal {
-		return b.seqQ
+		return 0
 	}
-	return max(0, b.seqQ-max(0, j-(b.seqKV-b.seqQ)))
+	return min(b.seqQ, max(0, j-(b.seqKV-b.seqQ)))
 }
+
+// seeing returns the number of queries that see key j.
+func (b *gradients) seeing(j int64) int64 { return b.seqQ - b.firstSeeing(j) }
 
 // lostProducts returns the largest loss of one pair's product and its scaling below fp32's normal range.
 func (b *gradients) lostProducts() float64 { return truth.Subnormal * (1 + math.Abs(b.scale)) }

@@ -43,6 +43,36 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 	}
 }
 
+// TestSampledKeysOfALargeHead: where one head is too large, keys that few queries see are judged, and no query
+// that sees none of them is looked at.
+func TestSampledKeysOfALargeHead(t *testing.T) {
+	b := &gradients{attention: &attention{
+		batch: 2, headsQ: 128, headsKV: 1, seqQ: 4096, seqKV: 4096, n: 576, nV: 512, d: op.BF16, causal: true,
+	}}
+	b.choose(&truth.Request{Sample: &truth.Sample{Rows: 20, Seed: 1}})
+	rows := b.columns[1].rows
+	if len(b.columns) != 1 || len(rows) < truth.TailRows || rows[len(rows)-1] != 4095 {
+		t.Fatalf("keys %v of %d heads, want a tail of the last", rows, len(b.columns))
+	}
+	first := b.firstSeeing(rows[0])
+	if pairs := b.headsQ * (b.seqQ - first) * b.seqKV * b.n; first == 0 || pairs > mostOfOne {
+		t.Errorf("queries from %d on: %d pairs, want at most %d", first, pairs, mostOfOne)
+	}
+	for _, c := range []struct {
+		queries, keys int64
+		causal        bool
+	}{{7, 7, true}, {9, 4, true}, {4, 9, true}, {5, 6, false}} {
+		b := &gradients{attention: &attention{seqQ: c.queries, seqKV: c.keys, causal: c.causal}}
+		for j := range c.keys {
+			for i := range c.queries {
+				if sees := b.visible(i) > j; sees != (i >= b.firstSeeing(j)) {
+					t.Errorf("%+v: query %d sees key %d: %v, first is %d", c, i, j, sees, b.firstSeeing(j))
+				}
+			}
+		}
+	}
+}
+
 // TestFewQueriesAreNoStatisticOfGradients: one query over many keys has enough pairs, but its gradients share
 // one delta: G4 does not apply to them. It rejected torch/eager there.
 func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
