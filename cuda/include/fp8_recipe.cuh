@@ -129,57 +129,71 @@ template <class T> __device__ inline void put_codes(uint8_t *to, const Pack<T, v
 	put_codes(to, v, recipe, factor);
 }
 
-// put_turned writes the codes of a square tile in shared memory, of which height x width elements count and the others are 0, to rows of the
-// transpose that are stride apart. With Own each column has a scale of its own, which scale_of(column) points to.
-// A thread has the columns of one word, and part of their rows.
+// TurnedTile writes the codes of a square tile in shared memory, of which height x width elements count and the others are 0, to rows of the
+// transpose that are stride apart. A thread has the columns of one word, with a factor each, and part of their rows.
+template <int Side, int Threads, class T> struct TurnedTile {
+	static constexpr int W = PackMagnitude<T>::columns, words = Side / W, part = Side * words / Threads, parts_of_column = Side / part;
+	const int c, first;
+	const uint32_t *const column;
+
+	__device__ explicit TurnedTile(const T *tile)
+	    : c(static_cast<int>(threadIdx.x) % words * W), first(static_cast<int>(threadIdx.x) / words * part),
+	      column(reinterpret_cast<const uint32_t *>(tile + first * Side + c)) {}
+
+	__device__ void put_columns(uint8_t *q_t, int64_t stride, int64_t width, int64_t height, Fp8Recipe rules, const float (&factors)[W]) const {
+		if (c >= width) return;
+		const int length = static_cast<int>(min(height - first, static_cast<int64_t>(part)));
+		for (int i = 0; i < length; i += 16) {
+			Pack<T, W> numbers[16];
+#pragma unroll
+			for (int j = 0; j < 16; j++) memcpy(&numbers[j], column + (i + j) * words, sizeof numbers[j]);
+#pragma unroll
+			for (int w = 0; w < W; w++) {
+				float v[16];
+#pragma unroll
+				for (int j = 0; j < 16; j++) v[j] = to_float(numbers[j].at[w]);
+				uint8_t *const to = q_t + (c + w) * stride + first + i;
+				if (stride % 16 == 0)
+					put_codes(to, v, rules, factors[w]);
+				else
+					for (int j = 0; j < 16 && i + j < length; j++) to[j] = rules.code(v[j], factors[w]);
+			}
+		}
+	}
+};
+
+// put_turned does so with one factor, or with Own: each column then has a scale of its own, which scale_of(column) points to.
 template <int Side, int Threads, bool Own, class T, class ScaleOf>
 __device__ inline void put_turned(const T *tile, uint8_t *q_t, int64_t stride, int64_t width, int64_t height, ScaleOf scale_of, Fp8Recipe rules,
                                   float factor) {
-	constexpr int W = PackMagnitude<T>::columns, words = Side / W, part = Side * words / Threads, parts_of_column = Side / part;
-	const int c = static_cast<int>(threadIdx.x) % words * W, first = static_cast<int>(threadIdx.x) / words * part;
-	const uint32_t *const column = reinterpret_cast<const uint32_t *>(tile + first * Side + c);
+	using Tile = TurnedTile<Side, Threads, T>;
+	constexpr int W = Tile::W;
+	const Tile own(tile);
 	float factors[W];
 #pragma unroll
 	for (int w = 0; w < W; w++) factors[w] = factor;
 	if constexpr (Own) {
-		__shared__ Magnitude largest[parts_of_column][Side];
+		__shared__ Magnitude largest[Tile::parts_of_column][Side];
 		__shared__ float of_column[Side];
-		PackMagnitude<T> own;
+		PackMagnitude<T> most;
 #pragma unroll 8
-		for (int i = 0; i < part; i++) own.take(column[i * words]);
+		for (int i = 0; i < Tile::part; i++) most.take(own.column[i * Tile::words]);
 #pragma unroll
-		for (int w = 0; w < W; w++) largest[first / part][c + w] = own.column(w);
+		for (int w = 0; w < W; w++) largest[own.first / Tile::part][own.c + w] = most.column(w);
 		__syncthreads();
 		const int mine = static_cast<int>(threadIdx.x);
 		if (mine < Side) {
 			Magnitude all = {};
 #pragma unroll
-			for (int i = 0; i < parts_of_column; i++) all = Largest{}(all, largest[i][mine]);
+			for (int i = 0; i < Tile::parts_of_column; i++) all = Largest{}(all, largest[i][mine]);
 			const float stored = rules.scale(all, of_column[mine]);
 			if (mine < width) *scale_of(mine) = stored;
 		}
 		__syncthreads();
 #pragma unroll
-		for (int w = 0; w < W; w++) factors[w] = of_column[c + w];
+		for (int w = 0; w < W; w++) factors[w] = of_column[own.c + w];
 	}
-	if (c >= width) return;
-	const int length = static_cast<int>(min(height - first, static_cast<int64_t>(part)));
-	for (int i = 0; i < length; i += 16) {
-		Pack<T, W> numbers[16];
-#pragma unroll
-		for (int j = 0; j < 16; j++) memcpy(&numbers[j], column + (i + j) * words, sizeof numbers[j]);
-#pragma unroll
-		for (int w = 0; w < W; w++) {
-			float v[16];
-#pragma unroll
-			for (int j = 0; j < 16; j++) v[j] = to_float(numbers[j].at[w]);
-			uint8_t *const to = q_t + (c + w) * stride + first + i;
-			if (stride % 16 == 0)
-				put_codes(to, v, rules, factors[w]);
-			else
-				for (int j = 0; j < 16 && i + j < length; j++) to[j] = rules.code(v[j], factors[w]);
-		}
-	}
+	own.put_columns(q_t, stride, width, height, rules, factors);
 }
 
 } // namespace triad

@@ -18,7 +18,8 @@
 #include "capability.cuh"
 #include "fp8_gemm/tiled.cuh"
 #include "fp8_gemm/wgmma_launch.cuh"
-#include "fp8_quantize.cuh"
+#include "fp8_columns.cuh"
+#include "gemm/sm90_tma.cuh"
 #include "register.cuh"
 #include "spec/fp8_linear.cuh"
 #include "tile_product.cuh"
@@ -136,7 +137,8 @@ public:
 		const triad_tensor out[4] = {of_rows.codes, of_rows.stored, of_columns.codes, of_columns.stored};
 		triad_call call = {};
 		call.out = out;
-		scratch_ = room.take(std::max(quantize::factors_of_groups(&call), quantize::magnitudes_of_parts(&call)));
+		const int64_t of_columns_bytes = columns ? quantize::magnitudes_of_columns(x.shape[0], x.shape[1]) : 0;
+		scratch_ = room.take(std::max({quantize::factors_of_groups(&call), quantize::magnitudes_of_parts(&call), of_columns_bytes}));
 	}
 
 	int launch(cudaStream_t stream) const {
@@ -176,8 +178,12 @@ private:
 			const auto kernels = fast_ && by_row && whole<T>() ? quantize::launch_row<T> : quantize::launch_naive<T>;
 			if (rows_)
 				if (const int status = run(kernels, x_, of_rows, {}, false, stream)) return status;
-			if (columns_)
-				if (const int status = run(quantize::launch_naive<T>, turned(x_), of_columns, {}, false, stream)) return status;
+			if (columns_) {
+				const bool columns = fast_ && whole<T>();
+				const int status = columns ? run(quantize::launch_columns<T>, x_, {}, of_columns, true, stream)
+				                           : run(quantize::launch_naive<T>, turned(x_), of_columns, {}, false, stream);
+				if (status) return status;
+			}
 		}
 		invert(of_rows, stream);
 		invert(of_columns, stream);
@@ -221,9 +227,24 @@ template <class Variant> int multiply(const Operand &a, Operand b, const triad_t
 	return triad::launch_products<Variant, false>(&call);
 }
 
-// plain writes grad^T x to grad_w.
-template <class T, bool Fast> int plain(const triad_call *call) {
+// copied_in_boxes says whether the copy engine reads columns of a matrix: neighbours in rows of whole vectors.
+template <class T> bool copied_in_boxes(const triad_tensor &x) {
+	const bool steps = x.stride[1] == 1 && x.stride[0] > 0 && x.stride[0] % vector<T> == 0 && x.shape[1] % vector<T> == 0;
+	return steps && elements(x) > 0 && reinterpret_cast<uintptr_t>(x.data) % 16 == 0;
+}
+
+// plain writes grad^T x to grad_w: on tensor cores what the copy engine reads, 16-bit rows of vectors, where the variant has them.
+template <class Variant, class T, bool Fast> int plain(const triad_call *call) {
 	const triad_tensor &x = call->in[0], &grad = call->in[2], &out = call->out[1];
+	if constexpr (std::is_same_v<Variant, Hopper> && sizeof(T) == 2) {
+		const auto across = [](const triad_tensor &t) {
+			return triad::gemm::Operand<T>{static_cast<const T *>(t.data), 0, t.stride[1], t.stride[0]};
+		};
+		if (copied_in_boxes<T>(x) && copied_in_boxes<T>(grad))
+			return triad::gemm::launch_tma<T, false, false>(
+			    {across(grad), across(x), nullptr, static_cast<T *>(out.data), 1, out.shape[0], out.shape[1], grad.shape[0], 1.0f, 0.0f},
+			    stream_of(call));
+	}
 	const auto strided = [](const triad_tensor &t) { return Strided<T>{static_cast<const T *>(t.data), t.stride[1], t.stride[0]}; };
 	const Plain<T> p = {strided(grad), strided(x), static_cast<T *>(out.data), out.shape[0], out.shape[1], grad.shape[0]};
 	if (Fast)
@@ -275,7 +296,7 @@ template <class Variant, bool Fast> int backward(const triad_call *call) {
 		if (const int status = of.x.launch(stream)) return status;
 		return multiply<Variant>(of.grad.of_columns, of.x.of_columns, call->out[1], recipe_of(call).grad.per, stream);
 	}
-	return triad::by_dtype<0, plain<float, Fast>, plain<__half, Fast>, plain<__nv_bfloat16, Fast>>(call);
+	return triad::by_dtype<0, plain<Variant, float, Fast>, plain<Variant, __half, Fast>, plain<Variant, __nv_bfloat16, Fast>>(call);
 }
 
 template <template <bool> class Pass, bool Fast> int64_t workspace(const triad_call *call) {
