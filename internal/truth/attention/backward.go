@@ -93,10 +93,13 @@ func (b *gradients) choose(k *truth.Request) {
 	heads := b.batch * b.headsKV
 	keys := k.Sample.Columns().Choose(heads * b.seqKV)
 	pairs := float64(b.headsQ/b.headsKV) * float64(b.seqQ) * float64(b.seqKV) * float64(b.n)
-	if most := max(1, int64(mostPairs/max(pairs, 1))); keys != nil && !b.given && most < heads {
-		keys = k.Sample.Columns().Within(heads, b.seqKV, most)
-		if queries := int64(mostOfOne / (pairs / float64(b.seqQ))); b.causal && queries < b.seqQ {
+	if keys != nil && !b.given {
+		most, queries := max(1, int64(mostPairs/max(pairs, 1))), int64(mostOfOne/max(pairs, 1)*float64(b.seqQ))
+		switch {
+		case b.causal && queries < b.seqQ:
 			keys = k.Sample.Columns().Last(heads*b.seqKV, max(1, min(queries, b.seqKV)))
+		case most < heads:
+			keys = k.Sample.Columns().Within(heads, b.seqKV, most)
 		}
 	}
 	target := func(name string, width int64) judge.Target {
