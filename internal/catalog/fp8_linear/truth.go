@@ -83,7 +83,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return targets, nil
 }
 
-// quantity is how one operand of a product is quantised.
+// quantity names the format, the scale and the groups of one operand of a product.
 type quantity struct {
 	fp8.Recipe
 	per string // tensor, row, block or tile: the groups that share a scale, along the dim that is summed
@@ -98,7 +98,7 @@ func (q quantity) stored(t tensor.Tensor) []float64 {
 	return groups.Amax
 }
 
-// recipe is how the operands of the three products are quantised. A tensor of two products is quantised
+// recipe holds the quantities of the operands of the three products. A tensor of two products is quantised
 // for each along the dim that the product sums.
 type recipe struct {
 	x, w          quantity // y = x w^T
