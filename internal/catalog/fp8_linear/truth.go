@@ -1,5 +1,6 @@
-// Package fp8_linear is the truth of a linear layer that is trained in fp8: products of operands that a recipe
-// has quantised, rounding by rounding. What the codes are is exact, so the error bound is that of the products.
+// Package fp8_linear is the truth of a linear layer that is trained in fp8: products of operands that a
+// recipe has quantised, rounding by rounding. The codes are exact, so the error bound is that of the
+// products.
 package fp8_linear
 
 import (

@@ -43,8 +43,8 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 	}
 }
 
-// TestSampledKeysOfALargeHead: where one head is too large, keys that few queries see are judged, and no query
-// that sees none of them is looked at.
+// TestSampledKeysOfALargeHead: where one head is too large, keys that few queries see are judged, and no
+// query that sees none of them is looked at.
 func TestSampledKeysOfALargeHead(t *testing.T) {
 	b := &gradients{attention: &attention{
 		batch: 2, headsQ: 128, headsKV: 1, seqQ: 4096, seqKV: 4096, n: 576, nV: 512, d: op.BF16, causal: true,
