@@ -16,7 +16,6 @@ Source   torchao 0.18, float8_utils.py; DeepSeek-V3 2024, arXiv:2412.19437, sect
   torch/eager  the formula in torch
 """
 
-import torch
 
 from fp8_scales import groups, quantized, quantized_in_torch
 from implementation import Implementation

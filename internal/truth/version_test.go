@@ -32,7 +32,8 @@ const books = "testdata/version.txt"
 // judging are the files with deciding constants.
 var judging = []string{
 	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
-	"../truth/attention/*.go", "../truth/latent/*.go", "../truth/rownorm/*.go", "../catalog/*/*.go",
+	"../truth/attention/*.go", "../truth/fp8/*.go", "../truth/latent/*.go", "../truth/rownorm/*.go",
+	"../catalog/*/*.go",
 }
 
 // notJudging are constants that decide nothing: the division of work, the length of messages, the proof of

@@ -1,5 +1,6 @@
-"""The scales of groups of numbers, and their fp8 codes, with the roundings of a library's recipe: Triton kernels
-for operators that quantise, and the same in torch. The formula stands at the head of triton/quantize_fp8.py."""
+"""The scales of groups of numbers, and their fp8 codes, with the roundings of a library's recipe: Triton
+kernels for operators that quantise, and the same in torch. The formula stands at the head of
+triton/quantize_fp8.py."""
 
 import torch
 

@@ -83,8 +83,9 @@ def strides(scale: torch.Tensor) -> tuple[int, int]:
 
 
 def tiled(a, scale_a, b, scale_b, dtype: torch.dtype, shared: int = 128) -> torch.Tensor:
-    """a [m, k], b [n, k] -> c [m, n] in dtype. The scales of both are of the tensor [1], of rows [m] and [n], or
-    of blocks [m, ceil(k/128)] and [ceil(n/shared), ceil(k/128)]; one of a tensor among rows is repeated."""
+    """a [m, k], b [n, k] -> c [m, n] in dtype. The scales of both are of the tensor [1], of rows [m] and [n],
+    or of blocks [m, ceil(k/128)] and [ceil(n/shared), ceil(k/128)]; one of a tensor among rows is
+    repeated."""
     (m, k), n = a.shape, b.shape[0]
     c = torch.empty((m, n), dtype=dtype, device=a.device)
     if c.numel():

@@ -33,7 +33,7 @@ import tiers  # noqa: E402
 from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
 from tensor_descriptions import described  # noqa: E402
 
-FAMILIES = ("elementwise", "row_norm", "product_tiles", "expert_parallel")
+FAMILIES = ("elementwise", "row_norm", "product_tiles", "expert_parallel", "fp8_scales", "fp8_tiles")
 """Modules of kernels that operator files share."""
 
 TYPES = {

@@ -133,7 +133,7 @@ row="cuda/vec,triton,torch"
 # the operators without a step of their own
 operators="quantize_fp8 quantize_int8 dropout bias_mask_scale_add rmsnorm sum dot count_equal repeat_kv cross_entropy transpose prefix_sum gemv
 	int8_gemm silu gelu add top_k segment_sum mse copy reverse relu leaky_relu hardtanh rainbow_table rgb_invert attention_mask
-	conv1d grouped_gemm nvfp4_gemv linear_cross_entropy moe moe_dispatch moe_combine mla_decode mla"
+	conv1d grouped_gemm nvfp4_gemv linear_cross_entropy moe moe_dispatch moe_combine mla_decode mla fp8_linear"
 for step in "$@"; do
 	case $step in
 	attention)
@@ -168,6 +168,7 @@ for step in "$@"; do
 			case $operator in # at their points the rungs before the last take 10 ms to seconds a call
 			linear_cross_entropy) ours=cuda/cublas,cuda/mma,triton,torch ;;
 			moe) ours=cuda/mma,triton,torch ;;
+			fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
 			mla) ours=cuda/sm90_tma,triton,torch ;;
 			mla_decode) ours=cuda/sm80_mma,cuda/split,triton,torch ;;
 			esac

@@ -39,7 +39,10 @@ var suites = []truthtest.Suite{
 		{Number: 3, Name: "e5m2 in place of e4m3"},
 		{Number: 4, Name: "codes truncated"},
 		{Number: 5, Name: "scales up to 240"},
-		{Number: 6, Name: "scale of the next row", Equivalent: under(map[string]string{"tensorwise": oneScale})},
+		{
+			Number: 6, Name: "scale of the next row",
+			Equivalent: under(map[string]string{"tensorwise": oneScale}),
+		},
 		{Number: 7, Name: "inverse scale stored"},
 		{Number: 8, Name: "x by the tensor", Equivalent: under(map[string]string{"tensorwise": same})},
 		{Number: 9, Name: "w by rows", Equivalent: under(map[string]string{
@@ -106,7 +109,8 @@ func operandOf(a truthtest.Arithmetic, x []float64, rows, k int, q quantity, pla
 	of := tensor.New("x", op.FP32, []int64{int64(rows), int64(k)})
 	seen := append([]float64(nil), x...)
 	for i, v := range seen {
-		if a.Bug == "NaN lost in the largest" && math.IsNaN(v) || a.Bug == "largest without its sign" && v < 0 {
+		if a.Bug == "NaN lost in the largest" && math.IsNaN(v) ||
+			a.Bug == "largest without its sign" && v < 0 {
 			seen[i] = 0
 		}
 	}
@@ -179,7 +183,9 @@ func multiplied(a truthtest.Arithmetic, p *truthtest.Prepared, x, y matrix) []fl
 		for j := range y.rows {
 			switch {
 			case a.Bug == "bf16 accumulator":
-				out = append(out, truthtest.SumLow(p.Low(), k, func(c int) float64 { return x.at(i, c) * y.at(j, c) }))
+				out = append(out, truthtest.SumLow(p.Low(), k, func(c int) float64 {
+					return x.at(i, c) * y.at(j, c)
+				}))
 			case a.Order == truthtest.InLanes:
 				out = append(out, truthtest.Sum32(truthtest.InLanes, k, func(c int) float64 {
 					return truthtest.F32(x.at(i, c) * y.at(j, c))

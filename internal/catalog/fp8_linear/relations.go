@@ -41,7 +41,8 @@ var _ = truth.Relate(name,
 	},
 	truth.Relation{
 		Name: "the gradient of w does not depend on w", ToTheBit: true, Pass: op.Backward,
-		Outputs: []string{"grad_w"}, Applies: multiplies, Second: truth.ScaledBy(-1, "w"), States: truth.Stays,
+		Outputs: []string{"grad_w"}, Applies: multiplies, Second: truth.ScaledBy(-1, "w"),
+		States: truth.Stays,
 	},
 )
 

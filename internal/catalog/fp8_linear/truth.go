@@ -1,5 +1,6 @@
-// Package fp8_linear is the truth of a linear layer that is trained in fp8: products of operands that a recipe
-// has quantised, rounding by rounding. What the codes are is exact, so the error bound is that of the products.
+// Package fp8_linear is the truth of a linear layer that is trained in fp8: products of operands that a
+// recipe has quantised, rounding by rounding. The codes are exact, so the error bound is that of the
+// products.
 package fp8_linear
 
 import (
@@ -83,7 +84,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return targets, nil
 }
 
-// quantity is how one operand of a product is quantised.
+// quantity names the format, the scale and the groups of one operand of a product.
 type quantity struct {
 	fp8.Recipe
 	per string // tensor, row, block or tile: the groups that share a scale, along the dim that is summed
@@ -98,7 +99,7 @@ func (q quantity) stored(t tensor.Tensor) []float64 {
 	return groups.Amax
 }
 
-// recipe is how the operands of the three products are quantised. A tensor of two products is quantised
+// recipe holds the quantities of the operands of the three products. A tensor of two products is quantised
 // for each along the dim that the product sums.
 type recipe struct {
 	x, w          quantity // y = x w^T

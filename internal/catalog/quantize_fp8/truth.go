@@ -61,7 +61,8 @@ func quantized(k *truth.Request, x tensor.Tensor, q, scale op.TensorType) []judg
 
 func recipeOf(c op.Case) fp8.Recipe {
 	r := fp8.Recipe{
-		Format: op.E4M3, DeepSeek: c.Attrs.Text("recipe") == "deepseek", Powers: c.Attrs.Number("powers") != 0,
+		Format: op.E4M3, DeepSeek: c.Attrs.Text("recipe") == "deepseek",
+		Powers: c.Attrs.Number("powers") != 0,
 	}
 	if c.Attrs.Text("format") == "e5m2" {
 		r.Format = op.E5M2

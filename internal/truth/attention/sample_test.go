@@ -43,8 +43,8 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 	}
 }
 
-// TestSampledKeysOfALargeHead: where one head is too large, keys that few queries see are judged, and no query
-// that sees none of them is looked at.
+// TestSampledKeysOfALargeHead: where one head is too large, keys that few queries see are judged, and no
+// query that sees none of them is looked at.
 func TestSampledKeysOfALargeHead(t *testing.T) {
 	for batch := int64(1); batch < 3; batch++ {
 		b := &gradients{attention: &attention{

@@ -85,8 +85,8 @@ func (o *operand) readScales(k *truth.Request, scaling Scaling, f Factor) error 
 		o.rowsPerScale = max(o.rows, 1)
 		return nil
 	}
-	return fmt.Errorf("%s has shape %v: want [1], [%d], or a scale for each %d x %d of %d x %d", f.Scale, s.Shape,
-		o.rows, f.SharedRows, o.block, o.rows, o.k)
+	return fmt.Errorf("%s has shape %v: want [1], [%d], or a scale for each %d x %d of %d x %d", f.Scale,
+		s.Shape, o.rows, f.SharedRows, o.block, o.rows, o.k)
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -50,8 +50,8 @@ type Factor struct {
 	SharedRows int64
 }
 
-// Scaling assigns multipliers to values: one for all, one for each row, or one for Block values of a row, which
-// SharedRows rows may share.
+// Scaling assigns multipliers to values: one for all, one for each row, or one for Block values of a row,
+// which SharedRows rows may share.
 type Scaling struct{ Block int64 }
 
 // Epilogue is applied to a product before it is rounded. The zero value leaves it unchanged.

@@ -6,10 +6,10 @@ import (
 )
 
 // QuantizedLosses returns a function that proves the gradients of a b^T whose backward multiplies quantised
-// operands, for truth.RegisterLosses. The product is linear in each operand, so that its derivative is the same
-// everywhere; the other operand and the upstream gradient are those that the backward's own operands represent.
-// The backward's first product gives the gradient of a, its second that of b; the upstream gradient is the
-// first operand of both.
+// operands, for truth.RegisterLosses. The product is linear in each operand, so that its derivative is the
+// same everywhere; the other operand and the upstream gradient are those that the backward's own operands
+// represent. The backward's first product gives the gradient of a, its second that of b; the upstream
+// gradient is the first operand of both.
 func (o Operator) QuantizedLosses(a, b string) func(*truth.Request) ([]truth.Loss, error) {
 	return func(k *truth.Request) ([]truth.Loss, error) {
 		if o.Operands != nil {
