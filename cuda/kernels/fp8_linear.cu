@@ -16,11 +16,13 @@
 //   sm90_wgmma  the same, and the tensor cores of Hopper; but for grad_w under block, whose operands both have scales of their rows, tiles
 #include "arguments.cuh"
 #include "capability.cuh"
+#include "fp8_columns.cuh"
 #include "fp8_gemm/tiled.cuh"
 #include "fp8_gemm/wgmma_launch.cuh"
-#include "fp8_columns.cuh"
 #include "gemm/sm90_tma.cuh"
+#include "plain_product.cuh"
 #include "register.cuh"
+#include "room.cuh"
 #include "spec/fp8_linear.cuh"
 #include "tile_product.cuh"
 
@@ -28,7 +30,7 @@ namespace {
 
 namespace quantize = triad::quantize;
 
-using triad::Check, triad::Limit, triad::Limits, triad::Product, triad::ProductTiles, triad::Strided, triad::Tiled, triad::Wgmma;
+using triad::Check, triad::Limit, triad::Limits, triad::PlainProduct, triad::Product, triad::Room, triad::Strided, triad::Tiled, triad::Wgmma;
 using triad::block_scaling, triad::row_scaling, triad::tensor_scaling, triad::scale_block, triad::product_side, triad::product_threads, triad::vector;
 using triad::blocks_for, triad::ceil_div, triad::elements, triad::launched, triad::product_tiles, triad::stream_of;
 
@@ -41,31 +43,6 @@ TRIAD_SPILLS(quantize_fp8_tile_kernel, 24, "16-bit tiles with one scale and thei
 __global__ void fp8_linear_inverse_kernel(const float *scale, float *inverse, int64_t count) {
 	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 	if (i < count) inverse[i] = 1.0f / scale[i];
-}
-
-// The product of two operands that are not quantised.
-template <class T> struct Plain {
-	Strided<T> a, b;
-	T *c;
-	int64_t rows, cols, depth;
-
-	__device__ bool adds(int64_t) const { return true; }
-};
-
-template <class T> __global__ void fp8_linear_plain_naive_kernel(Plain<T> p) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (i >= p.rows * p.cols) return;
-	float sum = 0.0f;
-	for (int64_t k = 0; k < p.depth; k++) sum = fmaf(p.a(i / p.cols, k), p.b(i % p.cols, k), sum);
-	p.c[i] = triad::from_float<T>(sum);
-}
-
-template <class T> __global__ void __launch_bounds__(product_threads) fp8_linear_plain_kernel(Plain<T> p) {
-	__shared__ ProductTiles tiles;
-	const int64_t across = product_tiles(p.cols), row0 = blockIdx.x / across * product_side, col0 = blockIdx.x % across * product_side;
-	triad::tile_product(tiles, p, row0, col0, [&](int64_t row, int64_t col, float sum) {
-		if (row < p.rows && col < p.cols) p.c[row * p.cols + col] = triad::from_float<T>(sum);
-	});
 }
 
 // ---- what a pass does -------------------------------------------------------------------------------------------------------------------
@@ -95,23 +72,6 @@ Recipes recipe_of(const triad_call *call) {
 	}
 }
 
-// Room hands out parts of the workspace, from 0 where only its size is wanted.
-class Room {
-public:
-	explicit Room(void *start) : start_(reinterpret_cast<uintptr_t>(start)), next_(0) {}
-
-	void *take(int64_t bytes) {
-		const uintptr_t at = start_ + static_cast<uintptr_t>(next_);
-		next_ += (bytes + 255) / 256 * 256;
-		return reinterpret_cast<void *>(at);
-	}
-	int64_t taken() const { return next_; }
-
-private:
-	uintptr_t start_;
-	int64_t next_;
-};
-
 triad_tensor matrix(void *data, int32_t dtype, int64_t rows, int64_t cols) { return {data, dtype, 2, {rows, cols}, {cols, 1}}; }
 
 triad_tensor turned(triad_tensor x) {
@@ -138,7 +98,7 @@ public:
 		triad_call call = {};
 		call.out = out;
 		const int64_t of_columns_bytes = columns ? quantize::magnitudes_of_columns(x.shape[0], x.shape[1]) : 0;
-		scratch_ = room.take(std::max({quantize::factors_of_groups(&call), quantize::magnitudes_of_parts(&call), of_columns_bytes}));
+		scratch_ = room.take<uint8_t>(std::max({quantize::factors_of_groups(&call), quantize::magnitudes_of_parts(&call), of_columns_bytes}));
 	}
 
 	int launch(cudaStream_t stream) const {
@@ -158,9 +118,9 @@ private:
 		if (steps.per == quantize::per_row) of.shape[0] = rows;
 		if (steps.per == quantize::per_block) of = matrix(nullptr, TRIAD_F32, rows, blocks);
 		if (steps.per == quantize::per_tile) of = matrix(nullptr, TRIAD_F32, ceil_div(rows, scale_block), blocks);
-		Operand made = {matrix(room.take(rows * k), steps.wide ? TRIAD_E5M2 : TRIAD_E4M3, rows, k), of, of};
-		made.stored.data = scales ? scales : room.take(elements(of) * 4);
-		made.factors.data = steps.deepseek ? made.stored.data : room.take(elements(of) * 4);
+		Operand made = {matrix(room.take<uint8_t>(rows * k), steps.wide ? TRIAD_E5M2 : TRIAD_E4M3, rows, k), of, of};
+		made.stored.data = scales ? scales : room.take<uint8_t>(elements(of) * 4);
+		made.factors.data = steps.deepseek ? made.stored.data : room.take<uint8_t>(elements(of) * 4);
 		return made;
 	}
 
@@ -178,12 +138,10 @@ private:
 			const auto kernels = fast_ && by_row && whole<T>() ? quantize::launch_row<T> : quantize::launch_naive<T>;
 			if (rows_)
 				if (const int status = run(kernels, x_, of_rows, {}, false, stream)) return status;
-			if (columns_) {
-				const bool columns = fast_ && whole<T>();
-				const int status = columns ? run(quantize::launch_columns<T>, x_, {}, of_columns, true, stream)
-				                           : run(quantize::launch_naive<T>, turned(x_), of_columns, {}, false, stream);
-				if (status) return status;
-			}
+			if (columns_)
+				if (const int status = fast_ && whole<T>() ? run(quantize::launch_columns<T>, x_, {}, of_columns, true, stream)
+				                                           : run(quantize::launch_naive<T>, turned(x_), of_columns, {}, false, stream))
+					return status;
 		}
 		invert(of_rows, stream);
 		invert(of_columns, stream);
@@ -246,11 +204,11 @@ template <class Variant, class T, bool Fast> int plain(const triad_call *call) {
 			    stream_of(call));
 	}
 	const auto strided = [](const triad_tensor &t) { return Strided<T>{static_cast<const T *>(t.data), t.stride[1], t.stride[0]}; };
-	const Plain<T> p = {strided(grad), strided(x), static_cast<T *>(out.data), out.shape[0], out.shape[1], grad.shape[0]};
+	const PlainProduct<T> p = {strided(grad), strided(x), static_cast<T *>(out.data), out.shape[0], out.shape[1], grad.shape[0]};
 	if (Fast)
-		fp8_linear_plain_kernel<T><<<static_cast<unsigned>(product_tiles(p.rows) * product_tiles(p.cols)), product_threads, 0, stream_of(call)>>>(p);
+		triad::plain_product_kernel<T><<<static_cast<unsigned>(product_tiles(p.rows) * product_tiles(p.cols)), product_threads, 0, stream_of(call)>>>(p);
 	else
-		fp8_linear_plain_naive_kernel<T><<<blocks_for(p.rows * p.cols, 256), 256, 0, stream_of(call)>>>(p);
+		triad::plain_product_naive_kernel<T><<<blocks_for(p.rows * p.cols, 256), 256, 0, stream_of(call)>>>(p);
 	return launched();
 }
 
@@ -259,7 +217,7 @@ template <bool Fast> struct Forward {
 	Quantised x, w;
 
 	explicit Forward(const triad_call *call)
-	    : room(call->workspace), x(room, call->in[0], recipe_of(call).x, true, false, call->out[1].data, Fast),
+	    : room(call), x(room, call->in[0], recipe_of(call).x, true, false, call->out[1].data, Fast),
 	      w(room, call->in[1], recipe_of(call).w, true, false, call->out[2].data, Fast) {}
 };
 
@@ -269,7 +227,7 @@ template <bool Fast> struct Backward {
 	Quantised grad, w, x;
 
 	explicit Backward(const triad_call *call)
-	    : plain(static_cast<int>(call->attr[0]) == rowwise_with_gw_hp), room(call->workspace),
+	    : plain(static_cast<int>(call->attr[0]) == rowwise_with_gw_hp), room(call),
 	      grad(room, call->in[2], recipe_of(call).grad, true, !plain, nullptr, Fast),
 	      w(room, call->in[1], recipe_of(call).w_of_grad, false, true, nullptr, Fast),
 	      x(room, call->in[0], recipe_of(call).x_of_grad, false, !plain, nullptr, Fast) {}
@@ -302,7 +260,7 @@ template <class Variant, bool Fast> int backward(const triad_call *call) {
 template <template <bool> class Pass, bool Fast> int64_t workspace(const triad_call *call) {
 	triad_call without = *call;
 	without.workspace = nullptr;
-	return Pass<Fast>(&without).room.taken();
+	return Pass<Fast>(&without).room.used;
 }
 
 void check_blocks(Check &check, const triad_call *call) {

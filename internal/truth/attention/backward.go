@@ -94,7 +94,8 @@ func (b *gradients) choose(k *truth.Request) {
 	keys := k.Sample.Columns().Choose(heads * b.seqKV)
 	pairs := float64(b.headsQ/b.headsKV) * float64(b.seqQ) * float64(b.seqKV) * float64(b.n)
 	if keys != nil && !b.given {
-		most, queries := max(1, int64(mostPairs/max(pairs, 1))), int64(mostOfOne/max(pairs, 1)*float64(b.seqQ))
+		most := max(1, int64(mostPairs/max(pairs, 1)))
+		queries := int64(mostOfOne / max(pairs, 1) * float64(b.seqQ))
 		switch {
 		case b.causal && queries < b.seqQ:
 			keys = k.Sample.Columns().Last(heads*b.seqKV, max(1, min(queries, b.seqKV)))
