@@ -137,15 +137,28 @@ def _scaled_mm(a, scale_a, b, scale_b, dtype, shared: int):
                             out_dtype=dtype, use_fast_accum=False)
 
 
+def _represented(t, steps: Steps):
+    """What the codes of t [rows, k] stand for, in its dtype, and the scales."""
+    codes, scale = quantized_in_torch(t.detach(), *steps)
+    multiplier = _spread(_multipliers(scale, steps), t.shape, SIDE if steps.per == "tile" else 1)
+    return codes.to(t.dtype) * multiplier.to(t.dtype), scale
+
+
 def reference(x, w, *, recipe):
     """The formula in torch, differentiable: gradients pass the rounding of codes as if it were not there."""
     kept = []
     for t, steps in zip((x, w), STEPS[recipe][0], strict=True):
-        codes, scale = quantized_in_torch(t.detach(), *steps)
-        shared = SIDE if steps.per == "tile" else 1
-        rounded = codes.to(t.dtype) * _spread(_multipliers(scale, steps), t.shape, shared).to(t.dtype)
+        rounded, scale = _represented(t, steps)
         kept += [t + (rounded - t).detach(), scale]
     return kept[0] @ kept[2].T, kept[1], kept[3]
+
+
+def reference_backward(x, w, grad_y, *, recipe):
+    """The backward formula in torch."""
+    def product(a, b, steps):
+        return a @ b.T if steps is None else _represented(a, steps[0])[0] @ _represented(b, steps[1])[0].T
+    _, of_x, of_w = STEPS[recipe]
+    return product(grad_y, w.T, of_x), product(grad_y.T, x.T, of_w)
 
 
 _SCALED_MM = _passes(quantized_in_torch, _scaled_mm, _plain)
