@@ -13,11 +13,11 @@ import (
 )
 
 // peersParcel is the folder of the peers: public kernels of other projects, whose rows stand next to ours.
-var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 112_000_000, 350_000_000}
+var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 116_000_000, 371_000_000}
 
 // PeerFamilies are the prefixes of the peers' rows. Their absence is reported only if they are asked for by
 // name: nothing needs them.
-var PeerFamilies = []string{"liger", "quack", "fa4"}
+var PeerFamilies = []string{"liger", "quack", "fa4", "torchao"}
 
 // PeersFolder returns the folder of the peers for an interpreter, which need not exist. The interpreter
 // itself is not changed: its workers have the folder on their path.
@@ -62,8 +62,8 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 		return "", &backend.Unavailable{Sentence: "--offline forbids fetching the peers: --wheels FOLDER " +
 			"takes them from a folder"}
 	}
-	question := "triad will install Liger-Kernel, quack-kernels and flash-attn-4, whose rows stand beside " +
-		"its own:\n" + e.describe(peersParcel, dir)
+	question := "triad will install Liger-Kernel, quack-kernels, flash-attn-4 and torchao, whose rows " +
+		"stand beside its own:\n" + e.describe(peersParcel, dir)
 	if wheels != "" {
 		question = "" // nothing is downloaded
 	}

@@ -17,16 +17,18 @@ Source   torchao 0.18, float8_linear.py; DeepSeek-V3 2024, arXiv:2412.19437, sec
   torch/scaled_mm   the recipe in torch, and torch._scaled_mm without fast accumulation, where this build does
                     not refuse the sizes
   torch/dequant     the recipe in torch, the codes times their scales multiplied in fp32
+  torchao/linear    torchao's Float8Linear, which has not block; its forward accumulates fast (contract fast)
 """
 
-import functools
 from typing import NamedTuple
 
 import torch
 
+import torchao_linear
 from fp8_scales import SIDE, quantized, quantized_in_torch, tile_scales
 from fp8_tiles import tiled
 from implementation import Implementation, too_old
+from tried_linear import accepts_tried
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 
@@ -65,8 +67,8 @@ def _product(quantise, multiply, a, b, steps):
     return y, scale_a, scale_b
 
 
-def _row(name: str, quantise, multiply, plain, **more) -> Implementation:
-    """A row whose three products are multiply's, and plain's where nothing is quantised."""
+def _passes(quantise, multiply, plain):
+    """Forward and backward whose three products are multiply's, and plain's where nothing is quantised."""
     def forward(x, w, *, recipe):
         return _product(quantise, multiply, x, w, STEPS[recipe][0])
 
@@ -77,8 +79,7 @@ def _row(name: str, quantise, multiply, plain, **more) -> Implementation:
             return grad_x, plain(grad_y.t(), x.t())
         return grad_x, _product(quantise, multiply, grad_y.t(), x.t(), of_w)[0]
 
-    return Implementation(name, forward, backward, outputs=("y", "scale_x", "scale_w"),
-                          gradients=("grad_x", "grad_w"), contract="promoted", **more)
+    return forward, backward
 
 
 # ---- triton
@@ -136,48 +137,43 @@ def _scaled_mm(a, scale_a, b, scale_b, dtype, shared: int):
                             out_dtype=dtype, use_fast_accum=False)
 
 
-@functools.cache
-def _refused(recipe: str, dtype: torch.dtype, m: int, n: int, k: int, backward: bool, device: str) -> str:
-    """What this build of torch says against a call of these sizes, "" for nothing. It gets ones; what it
-    answers is not looked at: that is judged."""
-    x, w = (torch.ones(shape, dtype=dtype, device=device) for shape in ((m, k), (n, k)))
-    row = Implementation("", *_functions)
-    try:
-        if backward:
-            row.backward(x, w, x.new_ones((m, n)), recipe=recipe)
-        else:
-            row.forward(x, w, recipe=recipe)
-    except (RuntimeError, ValueError, NotImplementedError) as e:
-        return str(e).splitlines()[0].split("please report a bug to PyTorch. ")[-1]
-    return ""
-
-
-def _accepts_scaled_mm(direction, x, w, *rest, recipe):
-    (m, k), n = x.shape, w.shape[0]
-    if (why := _refused(recipe, x.dtype, m, n, k, direction == "backward", x.device.type)):
-        return (f"fp8_linear/torch/scaled_mm: {recipe}, m {m}, n {n}, k {k}: torch {torch.__version__} on "
-                f"{x.device.type} refuses: {why}")
-    return None
+def _represented(t, steps: Steps):
+    """What the codes of t [rows, k] stand for, in its dtype, and the scales."""
+    codes, scale = quantized_in_torch(t.detach(), *steps)
+    multiplier = _spread(_multipliers(scale, steps), t.shape, SIDE if steps.per == "tile" else 1)
+    return codes.to(t.dtype) * multiplier.to(t.dtype), scale
 
 
 def reference(x, w, *, recipe):
     """The formula in torch, differentiable: gradients pass the rounding of codes as if it were not there."""
     kept = []
     for t, steps in zip((x, w), STEPS[recipe][0], strict=True):
-        codes, scale = quantized_in_torch(t.detach(), *steps)
-        shared = SIDE if steps.per == "tile" else 1
-        rounded = codes.to(t.dtype) * _spread(_multipliers(scale, steps), t.shape, shared).to(t.dtype)
+        rounded, scale = _represented(t, steps)
         kept += [t + (rounded - t).detach(), scale]
     return kept[0] @ kept[2].T, kept[1], kept[3]
 
 
-_TAKEN = "sizes that this build of torch does not refuse"
+def reference_backward(x, w, grad_y, *, recipe):
+    """The backward formula in torch."""
+    def product(a, b, steps):
+        return a @ b.T if steps is None else _represented(a, steps[0])[0] @ _represented(b, steps[1])[0].T
+    _, of_x, of_w = STEPS[recipe]
+    return product(grad_y, w.T, of_x), product(grad_y.T, x.T, of_w)
+
+
+_SCALED_MM = _passes(quantized_in_torch, _scaled_mm, _plain)
+_ROWS = {"outputs": ("y", "scale_x", "scale_w"), "gradients": ("grad_x", "grad_w")}
+_TRIED = "sizes that this build of torch does not refuse"
 
 IMPLEMENTATIONS = [
-    _row("triton/composed", quantized, _tiles, _plain, accepts=_accepts_triton,
-         constraint="a GPU of compute capability 8.9 or newer, or none"),
-    _row("torch/scaled_mm", quantized_in_torch, _scaled_mm, _plain, accepts=_accepts_scaled_mm,
-         constraint=_TAKEN),
-    _row("torch/dequant", quantized_in_torch, _dequantised, _plain),
+    Implementation("triton/composed", *_passes(quantized, _tiles, _plain), contract="promoted",
+                   accepts=_accepts_triton, **_ROWS,
+                   constraint="a GPU of compute capability 8.9 or newer, or none"),
+    Implementation("torch/scaled_mm", *_SCALED_MM, contract="promoted", **_ROWS,
+                   accepts=accepts_tried("torch/scaled_mm", *_SCALED_MM), constraint=_TRIED),
+    Implementation("torch/dequant", *_passes(quantized_in_torch, _dequantised, _plain), contract="promoted",
+                   **_ROWS),
+    Implementation("torchao/linear", torchao_linear.forward, torchao_linear.backward,
+                   contract=torchao_linear.CONTRACT, module="torchao.float8", accepts=torchao_linear.accepts,
+                   constraint="recipes of torchao; " + _TRIED, **_ROWS),
 ]
-_functions = IMPLEMENTATIONS[1].forward, IMPLEMENTATIONS[1].backward

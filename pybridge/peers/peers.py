@@ -9,7 +9,8 @@ import os
 import site
 from importlib import metadata
 
-PEERS = {"liger": "liger-kernel", "quack": "quack-kernels", "fa4": "flash-attn-4"}
+PEERS = {"liger": "liger-kernel", "quack": "quack-kernels", "fa4": "flash-attn-4",
+         "torchao": "torchao"}
 """What each family of rows is installed as."""
 
 

@@ -164,15 +164,15 @@ for step in "$@"; do
 		;;
 	catalogue)
 		for operator in ${OPERATORS:-$operators}; do
-			ours=cuda,triton,torch
+			ours=cuda,triton,torch others=
 			case $operator in # at their points the rungs before the last take 10 ms to seconds a call
 			linear_cross_entropy) ours=cuda/cublas,cuda/mma,triton,torch ;;
 			moe) ours=cuda/mma,triton,torch ;;
-			fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
+			fp8_linear) ours=cuda/sm90_wgmma,triton,torch others=,torchao ;;
 			mla) ours=cuda/sm90_tma,triton,torch ;;
 			mla_decode) ours=cuda/sm80_mma,cuda/split,triton,torch ;;
 			esac
-			bench catalogue "catalogue-$operator" "$ours" "" "$operator"
+			bench catalogue "catalogue-$operator" "$ours" "$others" "$operator"
 		done
 		;;
 	figures)

@@ -45,8 +45,8 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 	flags.Environment(cmd, &o.EnvironmentFlags)
 	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false,
 		"fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
-	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as "+
-		"well, next to the interpreter: rows to compare with on a GPU")
+	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels, flash-attn-4 and "+
+		"torchao as well, next to the interpreter: rows to compare with on a GPU")
 	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers from this folder of wheels, without a "+
 		"network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
 	cmd.Flags().StringVar(&o.gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs besides "+

@@ -79,6 +79,10 @@ class Ours:
                            impl=self.of("rmsnorm"))
         return h.view_as(x), y.view_as(x)
 
+    def linear(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        """torch's: x [..., k], w [n, k] -> [..., n]."""
+        return F.linear(x, w)
+
     def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor,
              sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return ops.rope(q, k, cos, sin, impl=self.of("rope"))
@@ -104,6 +108,9 @@ class Torchs:
                  weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         h = x + residual
         return h, F.rms_norm(h, h.shape[-1:], weight, 1e-6)
+
+    def linear(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return F.linear(x, w)
 
     def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor,
              sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -169,13 +176,14 @@ class Model(torch.nn.Module):
         """Attention and the gated layer, each after a norm and added to the residual."""
         s, use = self.sizes, self.operators
         h = use.norm(x, self.w(f"norm{i}a"), self.w(f"norm{i}a_bias"))
-        q, k, v = F.linear(h, self.w(f"qkv{i}")).view(*h.shape[:2], -1,
-                                                      s.head_dim).split((s.heads, s.heads_kv, s.heads_kv), 2)
+        heads = use.linear(h, self.w(f"qkv{i}")).view(*h.shape[:2], -1, s.head_dim)
+        q, k, v = heads.split((s.heads, s.heads_kv, s.heads_kv), 2)
         q, k = use.rope(q, k, self.cos, self.sin)
         o = use.attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
-        x, h = use.add_norm(F.linear(o.transpose(1, 2).flatten(2), self.w(f"out{i}")), x, self.w(f"norm{i}b"))
-        gate, up = F.linear(h, self.w(f"gate_up{i}")).chunk(2, -1)
-        return x + F.linear(use.swiglu(gate, up), self.w(f"down{i}"))
+        o = use.linear(o.transpose(1, 2).flatten(2), self.w(f"out{i}"))
+        x, h = use.add_norm(o, x, self.w(f"norm{i}b"))
+        gate, up = use.linear(h, self.w(f"gate_up{i}")).chunk(2, -1)
+        return x + use.linear(use.swiglu(gate, up), self.w(f"down{i}"))
 
     def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The mean cross-entropy."""
