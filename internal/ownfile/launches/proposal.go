@@ -162,6 +162,9 @@ func number(k binding.Body, word string) (int, bool) {
 	if n, own := k.Constant(word); own {
 		word = n
 	}
+	if n, is := cfacts.IntegerValue(word); is { // 256 / 4
+		return int(n), true
+	}
 	n, is := k.File.Number(word)
 	return int(n), is
 }
