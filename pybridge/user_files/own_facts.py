@@ -141,7 +141,8 @@ class File:
         by_call = {f["call"]: f for f in self.functions}
         for f in self.functions:
             if of := by_call.get(f.get("returned")):  # it returns what that one returns
-                f.update({fact: of[fact] for fact in ("tuple",) if fact in of})
+                f.update({fact: of[fact] for fact in ("tuple", "masks", "kernelMasks") if fact in of},
+                         kernels=f["kernels"] + of["code"] + of["kernels"])
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
             if any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
