@@ -89,11 +89,15 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 		}
 		return
 	}
+	fits := func(axis int) bool {
+		value, known := fit.Value(lines[axis])
+		return l.Grid[axis] == 1 || known && value == l.Grid[axis]
+	}
+	whole := fits(0) && fits(1) && fits(2) // else the words of the launch say which of two equal sizes it counts
 	for axis, n := range l.Grid {
 		fit.Axis, fit.Named = axis, sizesNamed(k, l, axis)
 		text, sure := fit.Number(n)
-		if value, known := fit.Value(lines[axis]); n == 1 || known && value == n &&
-			(len(fit.Named) == 0 || !fit.IsOfOthers(lines[axis])) {
+		if fits(axis) && (whole || n == 1 || len(fit.Named) == 0 || !fit.IsOfOthers(lines[axis])) {
 			text, sure = lines[axis], sure || said || n == 1
 		}
 		found.unsure = found.unsure || !sure
