@@ -38,7 +38,7 @@ var (
 		`floating_point|format|has_single_bit|integral|invocable|jthread|lerp|midpoint|numbers|popcount|` +
 		`ranges|remove_cvref_t|requires|same_as|signed_integral|source_location|span|ssize|starts_with|` +
 		`unsigned_integral|views)\b`)
-	ofLibrary = regexp.MustCompile(`(?i)\b(cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|thrust)`)
+	ofLibrary = regexp.MustCompile(`(?i)\b(cublas|cudnn|curand|cusparse|cusolver|cufft|nccl|thrust|torch)`)
 )
 
 // WithoutAbsentHeaders builds a user's file. An absent header counts as empty, and a function of the host

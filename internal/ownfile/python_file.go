@@ -92,8 +92,7 @@ func pythonFunction(fact pyfacts.Function) cfacts.Function {
 		Params:         pythonParams(fact),
 		ReturnsTensors: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
 		PythonFunction: cfacts.PythonFunction{
-			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code,
-			Kernels: fact.Kernels,
+			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code, Kernels: fact.Kernels,
 		},
 	}
 	return fn

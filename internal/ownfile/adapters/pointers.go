@@ -50,7 +50,7 @@ func Tripled(b *binding.Binding) bool {
 func SpeaksOf(b *binding.Binding, is func(t []cfacts.Token) bool) bool {
 	for _, fn := range append([]cfacts.Function{b.Function}, b.Others...) {
 		for i := 0; i+2 < len(fn.Body); i++ {
-			if is(fn.Body[i : i+3]) {
+			if is(fn.Body[i:]) {
 				return true
 			}
 		}
@@ -350,10 +350,10 @@ func indexedAlike(b *binding.Binding, table binding.Argument) bool {
 }
 
 // Multiplied reports whether the lines multiply a parameter by another one that is a size: "n * m".
-func Multiplied(b *binding.Binding, a binding.Argument) bool {
+func Multiplied(b *binding.Binding, a binding.Argument, by binding.Role) bool {
 	other := func(t cfacts.Token) bool {
 		return slices.ContainsFunc(b.Args, func(o binding.Argument) bool {
-			return o.Name == t.Text && o.Name != a.Name && o.Role == binding.Size
+			return o.Name == t.Text && o.Name != a.Name && o.Role == by
 		})
 	}
 	return SpeaksOf(b, func(t []cfacts.Token) bool {

@@ -244,7 +244,7 @@ func GuessedNumber(b *binding.Binding, a binding.Argument) bool {
 	// A tensor of PyTorch has its sizes, and may be wanted with both.
 	factor := strings.Contains(a.Target, "as a factor of")
 	return word == binding.WordFactor || word == binding.WordAddend ||
-		match.IsLetter(a.Name) && !Multiplied(b, a) ||
+		match.IsLetter(a.Name) && !Multiplied(b, a, binding.Size) ||
 		factor && b.Function.Kind == cfacts.Python
 }
 

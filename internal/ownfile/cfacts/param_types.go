@@ -27,8 +27,7 @@ var ElementTypes = map[string]op.DType{
 	"unsigned char": op.U8, "uint8_t": op.U8, "uchar2": op.U8, "uchar3": op.U8, "uchar4": op.U8,
 	"__nv_fp8_storage_t": op.U8,
 	"unsigned int":       op.U32, "unsigned": op.U32, "uint32_t": op.U32, "uint": op.U32,
-	"uint2": op.U32, "uint4": op.U32,
-	"__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
+	"uint2": op.U32, "uint4": op.U32, "__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
 }
 
 // byteTypes lists types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.

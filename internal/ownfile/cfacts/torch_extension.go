@@ -98,7 +98,8 @@ func (fn *Function) returnedParameter() string {
 // them, and the dtypes that their lines request.
 func (f *File) readExtension(text string) {
 	text = cComment.ReplaceAllString(text, "")
-	if f.TorchExtension = f.TorchExtension || includesTorch(text); !f.TorchExtension {
+	f.TorchExtension = f.TorchExtension || includesTorch(text) || strings.Contains(text, "torch::Tensor")
+	if !f.TorchExtension {
 		return
 	}
 	for _, m := range bindsName.FindAllStringSubmatch(text, -1) {

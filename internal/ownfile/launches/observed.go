@@ -59,8 +59,7 @@ func ownLaunch(k binding.Body) *foundLaunch {
 // goes first.
 func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 	fit := launchfit.Fit{
-		Sizes: sizesThere(k, found), Order: likelySizes(k), Block: l.Block,
-		Equal: extents.Equal(k.B),
+		Sizes: sizesThere(k, found), Order: likelySizes(k), Block: l.Block, Equal: extents.Equal(k.B),
 	}
 	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
 	for axis, n := range l.Block {
