@@ -29,10 +29,8 @@ func declarationIn(b *binding.Binding, dtypes []string) (line declaration.Line, 
 	}
 	all := declared.WithPins(b)
 	for _, w := range []declared.Wordy{
-		{Launch: true, Numbers: true},
-		{Launch: true, Numbers: false},
-		{Launch: false, Numbers: true},
-		{Launch: false, Numbers: false},
+		{Launch: true, Numbers: true}, {Launch: true, Numbers: false},
+		{Launch: false, Numbers: true}, {Launch: false, Numbers: false},
 	} {
 		one := declaration.Line{Operator: b.Spec.Name, Words: declared.LineWords(b, w, dtypes)}
 		other, err := declared.ReadWith(b, one)

@@ -284,6 +284,11 @@ func perBlock(k binding.Body, made []cfacts.Token, axis string) string {
 		return "1"
 	}
 	side := k.B.Launch.Block[slices.Index(launchfit.Axes[:], thread)]
+	if end := cfacts.Closing(made, 0) + 1; made[0].Text == "(" && end+2 == len(made) && made[end].Text == "*" {
+		if n, ok := number(k, made[end+1].Text); ok && n > 1 { // (...) * 4: several elements for each thread
+			return fmt.Sprintf("(%s * %d)", side, n)
+		}
+	}
 	for i := range made { // threadIdx.x / 32: a warp for each
 		if i+4 < len(made) && made[i].Text == "threadIdx" && made[i+3].Text == "/" {
 			if n, ok := number(k, made[i+4].Text); ok && n > 1 {

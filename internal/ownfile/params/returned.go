@@ -71,8 +71,7 @@ func AssumedFirst(b *binding.Binding) []binding.Assumption {
 		return nil
 	}
 	return []binding.Assumption{{
-		Kind: binding.GuessedForm, What: "its tensors have the size " + first,
-		AnySize: true,
+		Kind: binding.GuessedForm, What: "its tensors have the size " + first, AnySize: true,
 	}}
 }
 
