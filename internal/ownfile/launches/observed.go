@@ -92,7 +92,8 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 		value, known := fit.Value(lines[axis])
 		return l.Grid[axis] == 1 || known && value == l.Grid[axis]
 	}
-	whole := fits(0) && fits(1) && fits(2) // else the words of the launch say which of two equal sizes it counts
+	// else the words of the launch say which of two equal sizes a side counts
+	whole := fits(0) && fits(1) && fits(2)
 	for axis, n := range l.Grid {
 		fit.Axis, fit.Named = axis, sizesNamed(k, l, axis)
 		text, sure := fit.Number(n)

@@ -284,8 +284,9 @@ func perBlock(k binding.Body, made []cfacts.Token, axis string) string {
 		return "1"
 	}
 	side := k.B.Launch.Block[slices.Index(launchfit.Axes[:], thread)]
-	if end := cfacts.Closing(made, 0) + 1; made[0].Text == "(" && end+2 == len(made) && made[end].Text == "*" {
-		if n, ok := number(k, made[end+1].Text); ok && n > 1 { // (...) * 4: several elements for each thread
+	end := cfacts.Closing(made, 0) + 1
+	if made[0].Text == "(" && end+2 == len(made) && cfacts.TextsAt(made, end, "*") {
+		if n, ok := number(k, made[end+1].Text); ok && n > 1 { // several elements for each thread
 			return fmt.Sprintf("(%s * %d)", side, n)
 		}
 	}
