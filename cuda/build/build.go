@@ -123,6 +123,14 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
+	if !set.CallsUserFile() {
+		return b.kernelsOf(ctx, set)
+	}
+	return WithoutAbsentHeaders(set, b.Cache, func() (Library, error) { return b.kernelsOf(ctx, set) })
+}
+
+// kernelsOf builds the library of a gathered kernel file.
+func (b *Builder) kernelsOf(ctx context.Context, set *SourceSet) (Library, error) {
 	files, notes, err := set.Rewritten()
 	if err != nil {
 		return Library{}, err
@@ -139,7 +147,7 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	flags := slices.Concat(b.usualFlags(set.takesSeveral()), emulated)
+	flags := slices.Concat(b.usualFlags(set.takesSeveral()), emulated, set.AbsentFlags())
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {
 			files[at] = text
@@ -204,7 +212,7 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 	key := name + "-" + hashFiles(files, append(flags, b.Compiler.Path, b.Compiler.Version))
 	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
-		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
+		if err := layOut(filepath.Join(folder, "src"), files, flags); err != nil {
 			return record{}, err
 		}
 		log, err := b.compileParts(ctx, author, folder, files, parts)
@@ -248,6 +256,17 @@ func hashFiles(files map[string][]byte, flags []string) string {
 		fmt.Fprintf(h, "%d:%s", len(flag), flag)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// layOut writes the files of a build, and makes the folders in which the flags look for headers: a header
+// whose path begins with ../ is found only from a folder that exists.
+func layOut(folder string, files map[string][]byte, flags []string) error {
+	for _, at := range HeaderFolders(flags) {
+		if err := os.MkdirAll(filepath.Join(folder, filepath.FromSlash(at)), 0o755); err != nil {
+			return fmt.Errorf("lay out the sources of a build: %w", err)
+		}
+	}
+	return writeTree(folder, files)
 }
 
 func writeTree(folder string, files map[string][]byte) error {

@@ -33,7 +33,7 @@ func (b *Builder) Executable(ctx context.Context, s ExecutableSource) (string, e
 	)
 	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
-		if err := writeTree(filepath.Join(folder, "src"), s.Files); err != nil {
+		if err := layOut(filepath.Join(folder, "src"), s.Files, s.Flags); err != nil {
 			return record{}, err
 		}
 		flags := s.Flags

@@ -110,6 +110,14 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	if err != nil {
 		return Library{}, err
 	}
+	if !set.CallsUserFile() {
+		return b.kernelsOf(ctx, set)
+	}
+	return WithoutAbsentHeaders(set, b.Cache, func() (Library, error) { return b.kernelsOf(ctx, set) })
+}
+
+// kernelsOf builds the library of a gathered kernel file.
+func (b *GPUBuilder) kernelsOf(ctx context.Context, set *SourceSet) (Library, error) {
 	flags, err := b.flagsOf(set)
 	if err != nil {
 		return Library{}, err
@@ -132,7 +140,7 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	key := name + "-gpu-" + hashFiles(files, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
 	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
-		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
+		if err := layOut(filepath.Join(folder, "src"), files, flags); err != nil {
 			return record{}, err
 		}
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, append(slices.Clone(flags),
@@ -179,6 +187,7 @@ func (b *GPUBuilder) flagsOf(set *SourceSet) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked = slices.Concat(asked, set.AbsentFlags())
 	flags := append(b.flags(), asked...)
 	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
 		// nvcc accepts one level

@@ -25,6 +25,7 @@ type SourceSet struct {
 	// further files that are compiled separately, as paths in the build folder
 	OtherUnits []string
 	Search     []string // folders in which includes are looked for, below the build folder
+	newer      bool     // it is not C++17, the default, but C++20
 }
 
 // CallsUserFile reports whether the code begins with the header for calls of a user's file.

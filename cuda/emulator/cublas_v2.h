@@ -23,8 +23,8 @@ typedef cudaDataType cudaDataType_t;
 typedef struct cublasContext *cublasHandle_t;
 
 #define CUEMU_ABSENT(name) \
-	template <class... A> inline cublasStatus_t name(A...) { return ::cuemu::absent(#name), CUBLAS_STATUS_NOT_SUPPORTED; } \
-	template <class... A> inline cublasStatus_t name##_v2(A...) { return ::cuemu::absent(#name), CUBLAS_STATUS_NOT_SUPPORTED; }
+	template <class... A> inline cublasStatus_t name(A...) { return ::cuemu::absent(#name, CUBLAS_STATUS_NOT_SUPPORTED); } \
+	template <class... A> inline cublasStatus_t name##_v2(A...) { return ::cuemu::absent(#name, CUBLAS_STATUS_NOT_SUPPORTED); }
 CUEMU_ABSENT(cublasCreate)
 CUEMU_ABSENT(cublasDestroy)
 CUEMU_ABSENT(cublasSetStream)

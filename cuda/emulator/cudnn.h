@@ -12,7 +12,7 @@ typedef struct cudnnContext *cudnnHandle_t;
 typedef struct cudnnTensorStruct *cudnnTensorDescriptor_t;
 
 #define CUEMU_ABSENT(name) \
-	template <class... A> inline cudnnStatus_t name(A...) { return ::cuemu::absent(#name), CUDNN_STATUS_NOT_SUPPORTED; }
+	template <class... A> inline cudnnStatus_t name(A...) { return ::cuemu::absent(#name, CUDNN_STATUS_NOT_SUPPORTED); }
 CUEMU_ABSENT(cudnnCreate)
 CUEMU_ABSENT(cudnnDestroy)
 CUEMU_ABSENT(cudnnCreateTensorDescriptor)

@@ -25,7 +25,7 @@ typedef cuDoubleComplex cufftDoubleComplex;
 #define CUFFT_INVERSE 1
 
 #define CUEMU_ABSENT(name) \
-	template <class... A> inline cufftResult name(A...) { return ::cuemu::absent(#name), CUFFT_INTERNAL_ERROR; }
+	template <class... A> inline cufftResult name(A...) { return ::cuemu::absent(#name, CUFFT_INTERNAL_ERROR); }
 CUEMU_ABSENT(cufftCreate)
 CUEMU_ABSENT(cufftPlan1d)
 CUEMU_ABSENT(cufftPlan2d)

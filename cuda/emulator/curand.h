@@ -14,7 +14,7 @@ typedef curandRngType curandRngType_t;
 typedef struct curandGenerator_st *curandGenerator_t;
 
 #define CUEMU_ABSENT(name) \
-	template <class... A> inline curandStatus_t name(A...) { return ::cuemu::absent(#name), CURAND_STATUS_INTERNAL_ERROR; }
+	template <class... A> inline curandStatus_t name(A...) { return ::cuemu::absent(#name, CURAND_STATUS_INTERNAL_ERROR); }
 CUEMU_ABSENT(curandCreateGenerator)
 CUEMU_ABSENT(curandCreateGeneratorHost)
 CUEMU_ABSENT(curandDestroyGenerator)

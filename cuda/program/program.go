@@ -141,7 +141,9 @@ func programIn(ctx context.Context, b *build.Builder, set *build.SourceSet, flag
 	case p.Debug:
 		return programOf(ctx, b, set, slices.Concat(debugFlags(), flags), p.Main)
 	case p.Observed:
-		return observedProgram(ctx, b, set, flags)
+		return build.WithoutAbsentHeaders(set, b.Cache, func() (Program, error) {
+			return observedProgram(ctx, b, set, slices.Concat(flags, set.AbsentFlags()))
+		})
 	case p.Counts:
 		flags = append(flags, countsFlags(b)...)
 	}
@@ -312,7 +314,7 @@ func gatherProgram(embedded fs.FS, p Source) (*build.SourceSet, []string, error)
 			})
 		}
 	}
-	return set, flags, chooseMain(set, p.Main != "")
+	return set, flags, chooseMain(set, p)
 }
 
 // macros returns the flags of the source's macros and language, which are the same for compilers and nvcc.
@@ -358,13 +360,12 @@ func unitsOf(name string) ([]string, error) {
 	return units, nil
 }
 
-// chooseMain chooses the file with the main(), and returns an error if a set of files cannot be checked;
-// given: the main() is not in the files.
-func chooseMain(s *build.SourceSet, given bool) error {
+// chooseMain chooses the file with the main(), and returns an error if a set of files cannot be checked.
+func chooseMain(s *build.SourceSet, p Source) error {
 	kernels := false
 	for _, at := range s.Paths() {
 		f := s.Files[at]
-		if text, line := absentLibrary(f.Text); text != "" {
+		if text, line := absentLibrary(f.Text); text != "" && !p.Observed {
 			return &Error{File: f.Name, Line: line, Text: text}
 		}
 		kernels = kernels || kernelFunction.Match(rewrite.Code(f.Text))
@@ -379,7 +380,7 @@ func chooseMain(s *build.SourceSet, given bool) error {
 	case !kernels:
 		return &Error{File: s.Name, Text: "there is no __global__ function in it: nothing to check; " +
 			"triad compare OP --add FILE judges a Python file"}
-	case given:
+	case p.Main != "": // it is not in the files
 		mains = s.OtherUnits[:1]
 	case len(mains) == 0:
 		return &Error{File: s.Name, Text: "it has no main(): add one that allocates, launches and " +

@@ -110,10 +110,10 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 		return op.StatusUnavailable, fmt.Sprintf("it includes %s, which is not here: name its folder, as in "+
 			"--nvcc-flags -Iinclude, or leave out what needs it", m[1]), true
 	}
-	if m := notLinked.FindStringSubmatch(text); m != nil {
+	if name := Lacking(text); name != "" {
 		return op.StatusUnavailable, fmt.Sprintf("it uses %s, which another file defines: triad builds "+
 			"a file alone; include that file, or judge the function without what "+
-			"needs it", plainSymbol(m[1])), true
+			"needs it", name), true
 	}
 	if status, sentence := importLimit(message, emulated); sentence != "" {
 		return status, sentence, true
@@ -147,6 +147,14 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	}
 	sentence = undefinedConstants(message, log)
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
+}
+
+// Lacking returns the function that a file lacks whose library could not be linked or loaded, or "".
+func Lacking(log string) string {
+	if m := notLinked.FindStringSubmatch(log); m != nil {
+		return plainSymbol(m[1])
+	}
+	return ""
 }
 
 // importLimit returns what a failed import lacks on this machine, or "" if nothing is missing.

@@ -28,9 +28,9 @@ func Alternatives(b *binding.Binding) []binding.Alternative {
 	if own && !b.GivesAnySize() { // its file alone says how many elements there are
 		all = append(all, launched)
 	}
-	all = slices.Concat(all, reordered(b, binding.Argument.IsTensor),
-		reordered(b, func(a binding.Argument) bool { return a.Role == binding.Size }), withSingles(b),
-		inOtherOrders(extents.Exchangeable(b)), adapters.OtherAdapters(b), otherSizes(b),
+	all = slices.Concat(all, reordered(b, guessed(b, binding.Argument.IsTensor)),
+		reordered(b, guessed(b, func(a binding.Argument) bool { return a.Role == binding.Size })),
+		withSingles(b), inOtherOrders(extents.Exchangeable(b)), adapters.OtherAdapters(b), otherSizes(b),
 		binding.EachOf(extents.PerhapsWithout(b), withoutSizes), perhapsOutputs(b))
 	if mayBeFlat(b) {
 		all = append(all,
@@ -128,13 +128,20 @@ func withoutSizes(sizes []string) binding.Alternative {
 	}
 }
 
-// reordered gives the guessed parameters of a kind their targets in every other order.
+// guessed leaves of the parameters of a kind those whose meaning was guessed.
+func guessed(b *binding.Binding, kind func(binding.Argument) bool) func(binding.Argument) bool {
+	_, names := params.GuessedParameters(b)
+	like := b.WithLike(names)
+	return func(a binding.Argument) bool {
+		return kind(a) && (slices.Contains(names, a.Name) || a.IsTensor() && slices.Contains(like, a.Name))
+	}
+}
+
+// reordered gives the parameters of a kind their targets in every other order.
 func reordered(b *binding.Binding, kind func(binding.Argument) bool) []binding.Alternative {
-	_, guessed := params.GuessedParameters(b)
-	like := b.WithLike(guessed)
 	var names, targets []string
 	for _, a := range b.Args {
-		if (slices.Contains(guessed, a.Name) || a.IsTensor() && slices.Contains(like, a.Name)) && kind(a) {
+		if kind(a) {
 			names, targets = append(names, a.Name), append(targets, strings.ReplaceAll(a.Target, " ", ""))
 		}
 	}

@@ -28,12 +28,7 @@ func declarationIn(b *binding.Binding, dtypes []string) (line declaration.Line, 
 		return line, false
 	}
 	all := declared.WithPins(b)
-	for _, w := range []declared.Wordy{
-		{Launch: true, Numbers: true},
-		{Launch: true, Numbers: false},
-		{Launch: false, Numbers: true},
-		{Launch: false, Numbers: false},
-	} {
+	for _, w := range []declared.Wordy{{Launch: true, Numbers: true}, {Launch: true}, {Numbers: true}, {}} {
 		one := declaration.Line{Operator: b.Spec.Name, Words: declared.LineWords(b, w, dtypes)}
 		other, err := declared.ReadWith(b, one)
 		if err != nil || len(Assumptions(other)) > 0 {

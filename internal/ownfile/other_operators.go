@@ -16,12 +16,12 @@ import (
 // changing lists words in the name of a function which say that it computes something else than the operator,
 // or a part of it, unless the operator or its parts are named so.
 var changing = strings.Fields(`abs absolute act activation add addition argmax argmin average avg
-	batchnorm bias blur causal celu clamped crelu cross diff difference div divide division dropout
+	batchnorm bias blur causal celu clamped copy crelu cross diff difference div divide division dropout
 	elu geglu gelu glu gray grayscale grey group grouped hardsigmoid hardswish hardtanh instance
 	int8 leaky linear local log mask masked max mean min mish mul outer partial pass1 pass2 pass3
 	phase phase1 phase2 phase3 pool pooling prelu quantized reglu relu relu6 residual scaled segment
 	segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 sub subtract
-	subtraction swish tanh threshold transposed weighted window`)
+	subtraction swish tanh threshold transpose transposed weighted window`)
 
 // perhapsOther returns what may be to blame for a function that is right in no call on ordinary numbers
 // though nothing about it was assumed: it raises in each, or its name says that it computes something else.

@@ -72,10 +72,9 @@ func ReadPython(text string, parse pyfacts.Parser) *cfacts.File {
 	facts := parse(text)
 	f := &cfacts.File{
 		Literals: cfacts.Literals(cfacts.PythonComment, text), DTypes: facts.DTypes,
-		PythonText: cmp.Or(facts.Text, text),
-		Adds:       strings.Contains(text, "atomic_add("),
-		Narrow:     facts.Widens || cfacts.NamesNarrow(cfacts.PythonComment, text),
-		Words:      strings.ToLower(text), Python: *facts,
+		PythonText: cmp.Or(facts.Text, text), Adds: strings.Contains(text, "atomic_add("),
+		Narrow: facts.Widens || cfacts.NamesNarrow(cfacts.PythonComment, text),
+		Words:  strings.ToLower(text), Python: *facts,
 	}
 	if facts.Error != "" {
 		f.BadLine = errors.New(facts.Error)
@@ -92,8 +91,7 @@ func pythonFunction(fact pyfacts.Function) cfacts.Function {
 		Params:         pythonParams(fact),
 		ReturnsTensors: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
 		PythonFunction: cfacts.PythonFunction{
-			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code,
-			Kernels: fact.Kernels,
+			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code, Kernels: fact.Kernels,
 		},
 	}
 	return fn

@@ -205,17 +205,31 @@ func inOtherShapes(b *binding.Binding, t Trial, first Tally) *binding.Alternativ
 				fmt.Sprint(values[a.Options.Attrs[by.Name]]) != fmt.Sprint(extents.Shape(b, t))
 		})
 	}
-	var left []binding.Alternative
-	for _, other := range append(binding.Those(otherAttributes(b), decides),
-		binding.EachOf(extents.PerhapsWithout(b), withoutSizes)...) {
+	input := func(a binding.Argument) bool {
+		return a.Role == binding.Input && !b.Stated(a) && b.Function.Kind == cfacts.Python
+	}
+	exchange := reordered(b, input)
+	if len(exchange) > 1 { // of two inputs alone
+		exchange = nil
+	}
+	var left, exchanged []binding.Alternative
+	for _, other := range slices.Concat(binding.Those(otherAttributes(b), decides), exchange,
+		binding.EachOf(extents.PerhapsWithout(b), withoutSizes)) {
 		tally := t.Read(&other)
 		gives := tally.Right+tally.Wrong > tally.Raised
 		if tally.Clean() || shaped && other.Attribute != "" && gives {
 			return &other
 		}
-		if gives && !shaped {
+		switch {
+		case !gives || shaped:
+		case len(other.Options.Map) > 0:
+			exchanged = append(exchanged, other)
+		default:
 			left = append(left, other)
 		}
+	}
+	if len(left) == 0 {
+		left = exchanged
 	}
 	if len(left) != 1 || t.Late() {
 		return nil

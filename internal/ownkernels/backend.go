@@ -69,7 +69,7 @@ func (b *Backend) Load(ctx context.Context, operator string) (backend.LoadReply,
 
 // load builds one file. A fault of the file or of the toolchain is a failure of this implementation only.
 func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
-	reply, hello, err := f.adapter.Load(ctx, operator)
+	reply, hello, err := f.loadWithOthers(ctx, operator)
 	failed := backend.LoadFailure{Implementation: f.Name, Status: op.StatusBuildFail}
 	var missing *backend.Unavailable
 	var broken *backend.BuildFailure

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/cuda/build"
@@ -58,7 +59,8 @@ type Interpretation struct {
 	Options binding.Options
 	Workers Workers
 
-	launches string // the file that launches the requested file's kernels, and is read instead
+	launches string   // the file that launches the requested file's kernels, and is read instead
+	beside   []string // files near a .cu that are compiled with it
 }
 
 // File is one added file, ready to be built and run.
@@ -133,10 +135,9 @@ func (r Interpretation) Read() (*File, error) {
 		return nil, r.refuse("%v", err)
 	}
 	content = f.withSingles(content, request.IsPython())
-	if f.inline == "" && !request.IsPython() {
-		f.inline = r.copied(path, content)
+	if f.inline == "" && !request.IsPython() && harmless.Name(path, `"\\`) != path {
+		f.inline = string(content) // no #include can name the file
 	}
-	r.Options.Flags = f.besideFlags(r.Options.Flags)
 	asCUDA := cfacts.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.Shares, f.NoBarrier = asCUDA.Shares, asCUDA.Shares && !asCUDA.Waits
@@ -144,8 +145,7 @@ func (r Interpretation) Read() (*File, error) {
 	f.launches = !request.IsPython() || slices.ContainsFunc(kernelSigns,
 		func(sign string) bool { return bytes.Contains(content, []byte(sign)) })
 	if !request.IsPython() {
-		flags := slices.Concat(r.Options.Flags, nearby.Headers(path, content, r.Options.Flags))
-		r.Options.Flags = slices.Concat(flags, newerStandard(path, content, flags))
+		r.Options.Flags = slices.Concat(r.Options.Flags, nearby.Headers(path, content, r.Options.Flags))
 		f.interpretation = r
 	}
 	bindings, err := f.match(request, content)
@@ -168,43 +168,16 @@ func (r Interpretation) Read() (*File, error) {
 		return f, f.writePython(shim.PythonShim(path, f.Name, bindings))
 	}
 	f.describeFlags(r.Options.Flags, r.Workers.GPU)
-	return f, f.writeCUDA(func(include string) string {
-		return build.FlagsLine(r.Options.Flags) + shim.CUDAShim(include, f.Name, bindings)
-	})
+	for _, other := range r.beside {
+		if near, err := filepath.Rel(filepath.Dir(path), other); err == nil {
+			f.inline = f.text(content) + "\n#include " + strconv.Quote(filepath.ToSlash(near)) + "\n"
+		}
+	}
+	return f, f.writeCUDA()
 }
 
 // Text returns the text of the file.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
-
-// copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
-func (r Interpretation) copied(path string, content []byte) string {
-	if !r.Workers.GPU { // its launches are read anyway
-		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
-			return string(left)
-		}
-	}
-	if harmless.Name(path, `"\\`) != path { // no #include can name it
-		return string(content)
-	}
-	return ""
-}
-
-// besideFlags returns the compiler's flags with the file's own folder, if its copy lies elsewhere.
-func (f *File) besideFlags(flags []string) []string {
-	if f.inline == "" || filepath.Ext(f.Path) == ".py" {
-		return flags
-	}
-	return withFolderOf(f.Path, flags)
-}
-
-// withFolderOf returns the compiler's flags with the folder of a file as an include path, once.
-func withFolderOf(path string, flags []string) []string {
-	beside := "-I" + filepath.Dir(path)
-	if slices.Contains(flags, beside) {
-		return flags
-	}
-	return slices.Concat(flags, []string{beside})
-}
 
 // match matches the functions of a file, or the sequence of launches of its main().
 func (f *File) match(request binding.Request, content []byte) ([]*binding.Binding, error) {

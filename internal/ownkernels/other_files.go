@@ -2,21 +2,18 @@ package ownkernels
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
+	"triad/internal/advice"
+	"triad/internal/backend"
 	"triad/internal/ownfile"
 	"triad/internal/ownfile/binding"
 	"triad/internal/ownfile/nearby"
 	"triad/internal/ownfile/params"
 )
-
-// takeText builds a changed text in place of the file's. It lies elsewhere, so the file's folder becomes an
-// include path.
-func (f *File) takeText(text string) {
-	f.inline = text
-	f.interpretation.Options.Flags = withFolderOf(f.Path, f.interpretation.Options.Flags)
-}
 
 // text returns the text that is built of a file with these contents.
 func (f *File) text(content []byte) string {
@@ -24,6 +21,44 @@ func (f *File) text(content []byte) string {
 		return f.inline
 	}
 	return string(content)
+}
+
+// loadWithOthers builds a file. A function that it lacks, and that a file near it defines, comes with that
+// file, if both compile together.
+func (f *File) loadWithOthers(ctx context.Context, operator string) (
+	backend.LoadReply, backend.HelloReply, error,
+) {
+	reply, hello, err := f.adapter.Load(ctx, operator)
+	changed, lacks := f.interpretation, lacking(reply, err)
+	other := nearby.Defining(f.Path, lacks)
+	if f.IsPython() || other == "" || slices.Contains(changed.beside, other) {
+		return reply, hello, err
+	}
+	changed.beside = append(slices.Clone(changed.beside), other)
+	with, failure := changed.Read()
+	if failure != nil {
+		return reply, hello, err
+	}
+	again, greeting, failure := with.loadWithOthers(ctx, operator)
+	if failure != nil || len(again.Failed) > 0 {
+		return reply, hello, errors.Join(err, with.Close())
+	}
+	f.adapter, with.adapter, f.shim, f.inlineAt = with.adapter, f.adapter, with.shim, with.inlineAt
+	f.interpretation = with.interpretation
+	f.Matched = append(f.Matched, filepath.Base(other)+" is compiled with it: it defines "+lacks)
+	return again, greeting, with.Close()
+}
+
+// lacking returns the function that a file which does not load lacks, or "".
+func lacking(reply backend.LoadReply, err error) string {
+	var broken *backend.BuildFailure
+	switch {
+	case errors.As(err, &broken):
+		return advice.Lacking(broken.Sentence + "\n" + broken.Log)
+	case len(reply.Failed) > 0:
+		return advice.Lacking(reply.Failed[0].Message + "\n" + reply.Failed[0].Log)
+	}
+	return ""
 }
 
 // throughLauncher reads the file that launches the kernels of a file in its place, if it can be judged. ok is
@@ -50,11 +85,8 @@ func (r Interpretation) throughLauncher(request binding.Request, path string, co
 			return alone, true
 		}
 	}
-	name := launcher
-	if near, err := filepath.Rel(filepath.Dir(path), launcher); err == nil {
-		name = near
-	}
-	f.Matched = slices.Insert(f.Matched, 0, "it has kernels alone, which "+name+" launches: that is judged")
+	f.Matched = slices.Insert(f.Matched, 0, "it has kernels alone, which "+filepath.Base(launcher)+
+		" launches: that is judged")
 	return f, true
 }
 

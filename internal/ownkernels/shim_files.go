@@ -16,6 +16,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/harmless"
+	"triad/internal/ownfile/shim"
 	"triad/internal/userfile"
 )
 
@@ -43,10 +44,17 @@ func (f *File) writePython(code string) error {
 
 // writeCUDA puts the code that calls a .cu where the builder finds it: in a folder of the cache whose name
 // depends on that code.
-func (f *File) writeCUDA(code func(include string) string) error {
-	headers := build.HeaderFolders(f.interpretation.Options.Flags)
+func (f *File) writeCUDA() error {
+	flags := f.interpretation.Options.Flags
+	if beside := "-I" + filepath.Dir(f.Path); f.inline != "" && !slices.Contains(flags, beside) {
+		flags = slices.Concat(flags, []string{beside}) // the copy lies elsewhere
+	}
+	code := func(include string) string {
+		return build.FlagsLine(flags) + shim.CUDAShim(include, f.Name, f.Bindings)
+	}
+	headers := build.HeaderFolders(flags)
 	f.source = fileversion.Hash(headers, f.Path)
-	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
+	folder, err := f.shimFolder(f.Path + "\x00" + code("") + f.inline)
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,13 @@ def meant():
     if not _standing:
         yield
         return
-    with _Meant():
-        yield
+    compiles = torch.compile, torch.nn.Module.compile
+    torch.compile, torch.nn.Module.compile = _eager, _answer(None)
+    try:
+        with _Meant():
+            yield
+    finally:
+        torch.compile, torch.nn.Module.compile = compiles
 
 
 class _Described(types.SimpleNamespace):
@@ -112,6 +117,12 @@ class _Described(types.SimpleNamespace):
 
 def _answer(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
+
+
+def _eager(function: Any = None, **_: Any) -> Any:
+    """What torch.compile gives: the function as it is, since what a compiler makes for a CPU says nothing of
+    a GPU."""
+    return function or (lambda decorated: decorated)
 
 
 def stand_in() -> None:

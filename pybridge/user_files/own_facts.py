@@ -69,10 +69,19 @@ def head(node: ast.FunctionDef) -> str:
 
 
 def unpacked(nodes: list[ast.AST]) -> list[dict[str, Any]]:
-    """The names that the sizes of tensors are unpacked into, "M, N = x.shape"."""
-    return [{"of": m[1], "names": [n.id for n in t.elts]} for t, v, _ in assigned(nodes)
-            if (m := re.fullmatch(r"(\w+)\.(?:shape|size\(\))", ast.unparse(v)))
-            and isinstance(t, ast.Tuple) and all(isinstance(n, ast.Name) for n in t.elts)]
+    """The names that the sizes of tensors are unpacked into, "M, N = x.shape". After "x = x.transpose(1, 2)"
+    the second and third change places: they are then in the order that the caller's tensor has."""
+    found, turned = [], set()
+    for t, v, _ in assigned(nodes):
+        if isinstance(t, ast.Name) and ast.unparse(v) == t.id + ".transpose(1, 2)":
+            turned ^= {t.id}
+        elif ((m := re.fullmatch(r"(\w+)\.(?:shape|size\(\))", ast.unparse(v)))
+              and isinstance(t, ast.Tuple) and all(isinstance(n, ast.Name) for n in t.elts)):
+            names = [n.id for n in t.elts]
+            if m[1] in turned:
+                names[1:3] = names[2:0:-1]
+            found.append({"of": m[1], "names": names})
+    return found
 
 
 def weights(node: ast.ClassDef, init: list[dict]) -> Iterator[str]:
@@ -141,7 +150,8 @@ class File:
         by_call = {f["call"]: f for f in self.functions}
         for f in self.functions:
             if of := by_call.get(f.get("returned")):  # it returns what that one returns
-                f.update({fact: of[fact] for fact in ("tuple",) if fact in of})
+                f.update({fact: of[fact] for fact in ("tuple", "masks", "kernelMasks") if fact in of},
+                         kernels=f["kernels"] + of["code"] + of["kernels"])
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
             if any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
@@ -255,7 +265,8 @@ def facts(text: str) -> dict[str, Any]:
     try:
         file = File(text)
         return {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
-                "unpacked": unpacked([file.tree]), "text": "\n".join(file.source.plain),
+                "unpacked": [u for f in all_of([file.tree], ast.FunctionDef) for u in unpacked([f])],
+                "text": "\n".join(file.source.plain),
                 "syntax": file.syntax, "widens": widens(file.kernels.values()),
                 "inMain": [n.id for block in file.tree.body if isinstance(block, ast.If)
                            and "__name__" in ast.unparse(block.test)

@@ -48,7 +48,7 @@ def load(path: str) -> types.ModuleType:
     sys.dont_write_bytecode = True  # the folder is the user's
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")  # editors put a mark of UTF-8
     on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
-    if not on_gpu and "torch.compile" not in text:  # the compiler looks at the devices by ways of its own
+    if not on_gpu:
         gpu_stand_in.stand_in()
     if _SHOWS not in sys.meta_path:
         sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones

@@ -100,8 +100,25 @@ def run(path: str, text: str, module: types.ModuleType) -> None:
                     _execute(node, path, flags, module)
                 except Exception as e:
                     _pass_over(node, e, tree, path, flags, module)
+            for node in _of_main(tree, module):
+                with contextlib.suppress(Exception):  # whatever uses the name says that it is not there
+                    _execute(node, path, flags, module)
     finally:
         sys.argv = given
+
+
+def _of_main(tree: ast.Module, module: types.ModuleType) -> list[ast.stmt]:
+    """The lines of main blocks that give integers, texts and devices to names that functions read, as
+    DEVICE, once: of two values neither is meant."""
+    read = {n.id for f in tree.body if isinstance(f, (ast.FunctionDef, ast.ClassDef)) for n in ast.walk(f)
+            if isinstance(n, ast.Name)}
+    blocks = [n for n in tree.body if isinstance(n, ast.If) and "__main__" in ast.unparse(n.test)]
+    given = [name for block in blocks for name in _stored(block)]
+    return [n for block in blocks for n in block.body
+            if isinstance(n, ast.Assign) and not any(given.count(name) > 1 for name in _stored(n))
+            and not any(isinstance(c, ast.Constant) and isinstance(c.value, float) for c in ast.walk(n.value))
+            and all("device" in ast.unparse(c.func) for c in ast.walk(n.value) if isinstance(c, ast.Call))
+            and any(name in read and name not in module.__dict__ for name in _stored(n))]
 
 
 def _execute(node: ast.stmt, path: str, flags: int, module: types.ModuleType) -> None:

@@ -65,7 +65,12 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFu
 	cudaFuncAttributeNonPortableClusterSizeAllowed = 14 };
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
+/* macros, as in CUDA: 0 also stands for a stream, as in cudaEventRecord(start, cudaEventRecordDefault) */
+#define cudaStreamDefault 0x00
+#define cudaEventDefault 0x00
+#define cudaEventRecordDefault 0x00
+#define cudaEventRecordExternal 0x01
+enum { cudaStreamNonBlocking = 1, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
 	cudaEventInterprocess = 4 };
 enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
 enum { cudaCpuDeviceId = -1, cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
@@ -243,6 +248,7 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) 
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) { return *event = nullptr, cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) { return *event = nullptr, cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t, cudaStream_t = nullptr, unsigned = cudaEventRecordDefault) { return cudaSuccess; }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cuemu_wait(); }
 inline cudaError_t cudaEventQuery(cudaEvent_t) { return cuemu_wait(); }
 inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
@@ -278,6 +284,14 @@ inline int absent(const char *name) {
 	fprintf(stderr, "the emulator does not have %s\n", name);
 	set_last_error(cudaErrorNotSupported);
 	return cudaErrorNotSupported;
+}
+// The status that such a function returns. A main() that is observed goes on, to launches of its own.
+template <class Status> inline Status absent(const char *name, Status failed) {
+#ifdef CUEMU_OBSERVED
+	return Status(0);
+#else
+	return absent(name), failed;
+#endif
 }
 }  // namespace cuemu
 

@@ -164,6 +164,7 @@ private:
 	ScalarType type_ = ScalarType::Float;
 	Device device_ = DeviceType::CPU;
 };
+inline TensorOptions CUDA(ScalarType type) { return TensorOptions(type).device(DeviceType::CUDA); } // of old versions: torch::CUDA(torch::kFloat)
 inline std::ostream &operator<<(std::ostream &to, const TensorOptions &o) {
 	return to << "TensorOptions(dtype=" << o.dtype() << ", device=" << o.device() << ")";
 }

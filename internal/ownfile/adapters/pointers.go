@@ -50,7 +50,7 @@ func Tripled(b *binding.Binding) bool {
 func SpeaksOf(b *binding.Binding, is func(t []cfacts.Token) bool) bool {
 	for _, fn := range append([]cfacts.Function{b.Function}, b.Others...) {
 		for i := 0; i+2 < len(fn.Body); i++ {
-			if is(fn.Body[i : i+3]) {
+			if is(fn.Body[i:]) {
 				return true
 			}
 		}
@@ -199,7 +199,7 @@ func TakePlainFactor(b *binding.Binding, a *binding.Argument) bool {
 		return false
 	}
 	added := slices.Contains(numberNames, match.Snake(a.Name)) || b.Without[own.Addend] &&
-		(match.Score(b.Spec, b.Pass, a.Name, own.Addend) > match.Weak || nextToFactor(b, a))
+		match.Score(b.Spec, b.Pass, a.Name, own.Addend) > match.Weak
 	switch said := b.Options.Map[a.Name]; {
 	case said == binding.WordAddend ||
 		said == "" && added && (own.Addend == "" || !b.Has(binding.Input, own.Addend)):
@@ -212,21 +212,6 @@ func TakePlainFactor(b *binding.Binding, a *binding.Argument) bool {
 		return false
 	}
 	return true
-}
-
-// nextToFactor reports whether a number directly follows the multiplying one, under a name that no attribute
-// has: then it is the addend.
-func nextToFactor(b *binding.Binding, a *binding.Argument) bool {
-	for i, before := range b.Args[:len(b.Args)-1] {
-		if &b.Args[i+1] == a {
-			return before.Role == binding.Constant &&
-				strings.HasSuffix(before.Target, "as a "+binding.WordFactor) &&
-				!slices.ContainsFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool {
-					return match.Score(b.Spec, b.Pass, a.Name, t.Name) > match.Weak
-				})
-		}
-	}
-	return false
 }
 
 // TakeZeros takes a Python tensor that is added, where the operator multiplies by a tensor and adds none:
@@ -365,10 +350,10 @@ func indexedAlike(b *binding.Binding, table binding.Argument) bool {
 }
 
 // Multiplied reports whether the lines multiply a parameter by another one that is a size: "n * m".
-func Multiplied(b *binding.Binding, a binding.Argument) bool {
+func Multiplied(b *binding.Binding, a binding.Argument, by binding.Role) bool {
 	other := func(t cfacts.Token) bool {
 		return slices.ContainsFunc(b.Args, func(o binding.Argument) bool {
-			return o.Name == t.Text && o.Name != a.Name && o.Role == binding.Size
+			return o.Name == t.Text && o.Name != a.Name && o.Role == by
 		})
 	}
 	return SpeaksOf(b, func(t []cfacts.Token) bool {

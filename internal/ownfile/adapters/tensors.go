@@ -201,7 +201,10 @@ func AssumedForms(b *binding.Binding) []binding.Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.Stated || b.Ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !GuessedNumber(b, a) {
+		unused := a.Adapter == layout.Scratch && b.Function.Kind == cfacts.Kernel &&
+			!cfacts.HasTexts(b.Function.Body, a.Name)
+		if a.Stated || b.Ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !GuessedNumber(b, a) ||
+			unused {
 			continue
 		}
 		open = append(open, a.Name)
@@ -241,7 +244,7 @@ func GuessedNumber(b *binding.Binding, a binding.Argument) bool {
 	// A tensor of PyTorch has its sizes, and may be wanted with both.
 	factor := strings.Contains(a.Target, "as a factor of")
 	return word == binding.WordFactor || word == binding.WordAddend ||
-		match.IsLetter(a.Name) && !Multiplied(b, a) ||
+		match.IsLetter(a.Name) && !Multiplied(b, a, binding.Size) ||
 		factor && b.Function.Kind == cfacts.Python
 }
 

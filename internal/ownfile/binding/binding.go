@@ -192,8 +192,7 @@ func (b *Binding) Errorf(format string, a ...any) error {
 // Targets lists everything that a parameter may be mapped to.
 func (b *Binding) Targets() []string {
 	return slices.Concat(NamesOf(b.InputSpecs), NamesOf(b.OutputSpecs), DimNames(b.Spec),
-		AttributeNames(b.Spec),
-		b.Spec.SizesBeside())
+		AttributeNames(b.Spec), b.Spec.SizesBeside())
 }
 
 // SameTarget compares with a target of --map, which may be written with or without blanks.

@@ -273,18 +273,16 @@ func (b *Binding) CheckContract() error {
 // cppTypes maps a dtype to its type in CUDA C++.
 var cppTypes = map[op.DType]string{
 	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
-	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
-	op.E5M2: "__nv_fp8_e5m2",
-	op.I64:  "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
+	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3", op.E5M2: "__nv_fp8_e5m2",
+	op.I64: "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
 	op.U32: "unsigned int", op.E2M1x2: "unsigned char",
 }
 
 // AbiNames maps a dtype to its name in abi.h.
 var AbiNames = map[op.DType]string{
 	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
-	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
-	op.E5M2: "TRIAD_E5M2",
-	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
+	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3", op.E5M2: "TRIAD_E5M2",
+	op.I64: "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
 	op.U32: "TRIAD_U32", op.E2M1x2: "TRIAD_E2M1X2",
 }
 

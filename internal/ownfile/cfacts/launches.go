@@ -115,9 +115,9 @@ func (f *File) KernelsNotLaunched() (names []string) {
 }
 
 // LaunchWords returns the words of each side of the grid with which a line of the file launches a kernel, and
-// of each argument, with the value of a variable in its place. It returns none if the line launches no such
-// kernel.
-func (f *File) LaunchWords(kernel string, line int) (grid, arguments [][]Token) {
+// of each argument, with the value of a variable in its place, and the names of arguments that are variables.
+// It returns none if the line launches no such kernel.
+func (f *File) LaunchWords(kernel string, line int) (grid, arguments [][]Token, names []string) {
 	for _, c := range f.calls[LastName(kernel)] {
 		before := f.Tokens[:c.at]
 		if f.Tokens[c.at].Text != "<<<" || f.Tokens[c.at].Line != line {
@@ -137,9 +137,13 @@ func (f *File) LaunchWords(kernel string, line int) (grid, arguments [][]Token) 
 		if TextsAt(grid[0], 0, "dim3", "(") {
 			grid = values(SplitAtCommas(Inside(grid[0], 1)))
 		}
-		return grid, values(SplitAtCommas(Inside(f.Tokens, c.open)))
+		arguments = SplitAtCommas(Inside(f.Tokens, c.open))
+		for _, words := range arguments {
+			names = append(names, OnlyName(words))
+		}
+		return grid, values(arguments), names
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // Observe takes what the main() of a CUDA file does, which is asked for where something depends on it.

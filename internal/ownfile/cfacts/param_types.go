@@ -15,20 +15,17 @@ import (
 // ElementTypes maps the types of CUDA C++ to the dtype of their elements. Vector types are read as their
 // elements.
 var ElementTypes = map[string]op.DType{
-	"float": op.FP32, "float2": op.FP32, "float4": op.FP32, "float3": op.FP32,
-	"double": op.FP64,
-	"half":   op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16, "fp16": op.FP16,
+	"float": op.FP32, "float2": op.FP32, "float4": op.FP32, "float3": op.FP32, "double": op.FP64,
+	"half": op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16, "fp16": op.FP16,
 	"__nv_bfloat16": op.BF16, "nv_bfloat16": op.BF16, "__nv_bfloat162": op.BF16, "bfloat16": op.BF16,
-	"__nv_fp8_e4m3": op.E4M3, "__nv_fp8_e5m2": op.E5M2,
+	"__nv_fp8_e4m3": op.E4M3, "__nv_fp8_e5m2": op.E5M2, "__nv_fp8_storage_t": op.U8,
 	"int": op.I32, "signed int": op.I32, "int32_t": op.I32, "int2": op.I32, "int3": op.I32, "int4": op.I32,
 	"long": op.I64, "long int": op.I64, "long long": op.I64, "long long int": op.I64, "int64_t": op.I64,
 	"longlong2": op.I64, "size_t": op.I64, "unsigned long long": op.I64, "uint64_t": op.I64, "bool": op.Bool,
 	"char": op.I8, "signed char": op.I8, "int8_t": op.I8, "char2": op.I8, "char4": op.I8,
 	"unsigned char": op.U8, "uint8_t": op.U8, "uchar2": op.U8, "uchar3": op.U8, "uchar4": op.U8,
-	"__nv_fp8_storage_t": op.U8,
-	"unsigned int":       op.U32, "unsigned": op.U32, "uint32_t": op.U32, "uint": op.U32,
-	"uint2": op.U32, "uint4": op.U32,
-	"__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
+	"unsigned int": op.U32, "unsigned": op.U32, "uint32_t": op.U32, "uint": op.U32,
+	"uint2": op.U32, "uint4": op.U32, "__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
 }
 
 // byteTypes lists types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.

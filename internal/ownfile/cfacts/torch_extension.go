@@ -98,7 +98,8 @@ func (fn *Function) returnedParameter() string {
 // them, and the dtypes that their lines request.
 func (f *File) readExtension(text string) {
 	text = cComment.ReplaceAllString(text, "")
-	if f.TorchExtension = f.TorchExtension || includesTorch(text); !f.TorchExtension {
+	f.TorchExtension = f.TorchExtension || includesTorch(text) || strings.Contains(text, "torch::Tensor")
+	if !f.TorchExtension {
 		return
 	}
 	for _, m := range bindsName.FindAllStringSubmatch(text, -1) {
@@ -174,9 +175,7 @@ const mostIncluded = 1 << 18
 func (f *File) Includes(own, text string) {
 	f.Words += strings.ToLower(text)
 	if text != "" && len(text) < mostIncluded && f.Defines != nil {
-		header := ReadCUDA(text)
-		f.takeAliases(own, header)
-		there, names := header.Defines, f.Tokens
+		there, names := ReadCUDA(text).Defines, f.Tokens
 		for range maxConstants { // one may be made of another
 			var more []Token
 			for _, t := range names {
@@ -191,25 +190,5 @@ func (f *File) Includes(own, text string) {
 	if !f.TorchExtension && includesTorch(text) {
 		f.TorchExtension = true
 		f.readExtension(own)
-	}
-}
-
-// takeAliases takes the type aliases of a header that the file uses, "using bf16 = __nv_bfloat16;", and reads
-// the file's functions again.
-func (f *File) takeAliases(own string, header *File) {
-	taken := false
-	for _, t := range f.Tokens {
-		of, has := header.aliases[t.Text]
-		if _, here := f.aliases[t.Text]; has && !here && f.aliases != nil {
-			f.aliases[t.Text], taken = of, true
-			if next, more := header.aliases[of]; more {
-				f.aliases[of] = next
-			}
-		}
-	}
-	if taken {
-		f.Functions, f.Helpers = nil, nil
-		f.scope(0, len(f.Tokens), nil, false)
-		f.readFunctions(own)
 	}
 }

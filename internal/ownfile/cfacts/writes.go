@@ -154,6 +154,9 @@ func writes(body []Token, name string) Writing {
 		if end > i+1 && end+1 < len(body) && body[end].Text == "." && len(body[end+1].Text) == 1 {
 			end += 2 // a part of a vector: y[i].x
 		}
+		if i > 1 && end > i+1 && body[i-1].Text == "(" && body[i-2].IsName() && TextsAt(body, end, ")", "=") {
+			end++ // FLOAT4(y[i]) = v
+		}
 		if after := castedEnd(body, i); after > 0 { // reinterpret_cast<float4 *>(&y[i])[0]
 			if body[after].Text == "=" {
 				w.Plain = true

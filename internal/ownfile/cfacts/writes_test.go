@@ -11,6 +11,9 @@ func TestWritesOfWiderElements(t *testing.T) {
 		at + " = sums; float4 now = " + at + ";":                 {Plain: true},
 		"float4 old = " + at + ";":                               {Reread: true},
 		"f(reinterpret_cast<float4 *>(&c[i]));":                  {},
+		"FLOAT4(c[i]) = sums;":                                   {Plain: true},
+		"float4 now = FLOAT4(c[i]);":                             {Reread: true},
+		"if (f(c[i]) == 1) return;":                              {Reread: true},
 	} {
 		file := ReadCUDA("__global__ void k(float *c, int n) { " + lines + " }")
 		if got := file.Functions[0].Params[0].Writing; got != want {

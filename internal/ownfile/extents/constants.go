@@ -251,9 +251,8 @@ func AssumedHalves(b *binding.Binding) []binding.Assumption {
 		dim := b.Spec.Own.Halved[name]
 		if _, halved := b.OddSizes[dim]; halved && b.Named[name] != "" && b.Options.Attrs[name] == "" {
 			all = append(all, binding.Assumption{
-				Kind:    binding.GuessedForm,
-				What:    fmt.Sprintf("%s is %s, half of %s", name, b.Named[name], dim),
-				AnySize: true,
+				Kind: binding.GuessedForm,
+				What: fmt.Sprintf("%s is %s, half of %s", name, b.Named[name], dim), AnySize: true,
 			})
 		}
 	}

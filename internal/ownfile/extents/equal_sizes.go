@@ -39,8 +39,7 @@ func SomeTarget(b *binding.Binding) (all []binding.Condition) {
 		}
 		for _, size := range Shape(b, t) {
 			all = append(all, binding.Condition{
-				Code:     PythonExpression(fmt.Sprint(size)) + " >= 1",
-				Sentence: binding.NoTarget,
+				Code: PythonExpression(fmt.Sprint(size)) + " >= 1", Sentence: binding.NoTarget,
 			})
 		}
 	}

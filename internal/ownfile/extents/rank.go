@@ -20,7 +20,10 @@ func TakeRank(b *binding.Binding) {
 		return
 	}
 	first, _ := Shape(b, b.InputSpecs[0])[0].(string)
+	heads := withoutHeads(b)
 	switch {
+	case said == rank-1 && givesNone(b, heads):
+		b.Options.Without = heads
 	case said > rank && (said == rank+1 && rank <= 2 || rank == 1):
 		b.Options.Leading = said - rank
 	case said == 1 && rank == 2 && !b.GivesSize(first), said == rank-1 && defaultsToOne(b, first):

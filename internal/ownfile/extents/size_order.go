@@ -18,7 +18,7 @@ import (
 // q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
 func ChooseOrder(b *binding.Binding, file *cfacts.File) {
 	settled := slices.ContainsFunc(b.Args, func(a binding.Argument) bool {
-		return a.Over != "" || a.Adapter == layout.Packed || a.Stated &&
+		return a.Over != "" && b.Function.Kind != cfacts.Python || a.Adapter == layout.Packed || a.Stated &&
 			slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
 	if len(b.Spec.Own.Tokens) == 0 || settled || b.Bshd || !MayExchange(b) || b.Pass != op.Forward {

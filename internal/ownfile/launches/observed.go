@@ -59,8 +59,7 @@ func ownLaunch(k binding.Body) *foundLaunch {
 // goes first.
 func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 	fit := launchfit.Fit{
-		Sizes: sizesThere(k, found), Order: likelySizes(k), Block: l.Block,
-		Equal: extents.Equal(k.B),
+		Sizes: sizesThere(k, found), Order: likelySizes(k), Block: l.Block, Equal: extents.Equal(k.B),
 	}
 	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
 	for axis, n := range l.Block {
@@ -79,19 +78,26 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 	other.Launch = &binding.Launch{Block: found.block}
 	lines, said := grid(binding.Body{B: &other, File: k.File, Tokens: k.Tokens})
 	found.shared = fit.Shared(l.Shared)
-	if found.oneBlock = all == 1; all == 1 && fixedGrid(k, l) {
+	if found.oneBlock = all == 1; all == 1 && fixedGrid(k, l) && !k.B.IsDim(found.block[0]) {
 		return
 	}
-	if !k.B.GivesAnySize() { // it is written for numbers, its file's or those of its main() alone
+	// it is written for numbers, its file's or those of its main() alone
+	if !k.B.GivesAnySize() && !addsUpWholeBlocks(k, found) {
 		if ofNumbers(k) {
 			found.grid = [3]string{fmt.Sprint(l.Grid[0]), fmt.Sprint(l.Grid[1]), fmt.Sprint(l.Grid[2])}
 		}
 		return
 	}
+	fits := func(axis int) bool {
+		value, known := fit.Value(lines[axis])
+		return l.Grid[axis] == 1 || known && value == l.Grid[axis]
+	}
+	// else the words of the launch say which of two equal sizes a side counts
+	whole := fits(0) && fits(1) && fits(2)
 	for axis, n := range l.Grid {
-		fit.Axis = axis
+		fit.Axis, fit.Named = axis, sizesNamed(k, l, axis)
 		text, sure := fit.Number(n)
-		if value, known := fit.Value(lines[axis]); known && value == n || n == 1 {
+		if fits(axis) && (whole || n == 1 || len(fit.Named) == 0 || !fit.IsOfOthers(lines[axis])) {
 			text, sure = lines[axis], sure || said || n == 1
 		}
 		found.unsure = found.unsure || !sure
@@ -101,6 +107,20 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 		}
 		found.grid[axis] = text
 	}
+}
+
+// sizesNamed lists the sizes whose variables a side of the grid is written with, as M in "(M + 31) / 32".
+func sizesNamed(k binding.Body, l *observed.Launch, axis int) (named []string) {
+	grid, _, names := k.File.LaunchWords(k.B.Function.Name, l.Line)
+	if axis >= len(grid) || len(names) != len(k.B.Args) {
+		return nil
+	}
+	for i, a := range k.B.Args {
+		if a.Role == binding.Size && names[i] != "" && cfacts.HasTexts(grid[axis], names[i]) {
+			named = append(named, binding.DimsOf(a.Target)...)
+		}
+	}
+	return named
 }
 
 // ofNumbers reports whether the file, or the user, has a number for one of the operator's sizes.
@@ -115,7 +135,7 @@ func ofNumbers(k binding.Body) bool {
 // fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
 // author had elements for says nothing of others.
 func fixedGrid(k binding.Body, l *observed.Launch) bool {
-	grid, _ := k.File.LaunchWords(k.B.Function.Name, l.Line)
+	grid, _, _ := k.File.LaunchWords(k.B.Function.Name, l.Line)
 	return len(grid) > 0 && !slices.ContainsFunc(slices.Concat(grid...), func(t cfacts.Token) bool {
 		_, number := number(k, t.Text)
 		return t.Text == "/" || t.IsName() && !number

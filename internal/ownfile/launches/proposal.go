@@ -162,6 +162,9 @@ func number(k binding.Body, word string) (int, bool) {
 	if n, own := k.Constant(word); own {
 		word = n
 	}
+	if n, is := cfacts.IntegerValue(word); is { // 256 / 4
+		return int(n), true
+	}
 	n, is := k.File.Number(word)
 	return int(n), is
 }
@@ -281,6 +284,12 @@ func perBlock(k binding.Body, made []cfacts.Token, axis string) string {
 		return "1"
 	}
 	side := k.B.Launch.Block[slices.Index(launchfit.Axes[:], thread)]
+	end := cfacts.Closing(made, 0) + 1
+	if made[0].Text == "(" && end+2 == len(made) && cfacts.TextsAt(made, end, "*") {
+		if n, ok := number(k, made[end+1].Text); ok && n > 1 { // several elements for each thread
+			return fmt.Sprintf("(%s * %d)", side, n)
+		}
+	}
 	for i := range made { // threadIdx.x / 32: a warp for each
 		if i+4 < len(made) && made[i].Text == "threadIdx" && made[i+3].Text == "/" {
 			if n, ok := number(k, made[i+4].Text); ok && n > 1 {

@@ -18,6 +18,7 @@ type Fit struct {
 	Block [3]int64
 	Axis  int        // of the grid
 	Equal [][]string // sizes that are equal at every call
+	Named []string   // sizes that the file writes the number with; nil: not known
 }
 
 // mostSteps is the most elements of a thread, or of a byte count for each size, that are tried.
@@ -46,6 +47,9 @@ func (f Fit) Number(n int64) (text string, sure bool) {
 				}
 				found = append(found, term)
 			}
+			if written := slices.DeleteFunc(slices.Clone(found), f.IsOfOthers); len(written) > 0 {
+				found = written
+			}
 			if len(found) > 0 {
 				other := func(term string) bool { return f.ofEqual(term) != f.ofEqual(found[0]) }
 				return found[0], !slices.ContainsFunc(found, other)
@@ -53,6 +57,13 @@ func (f Fit) Number(n int64) (text string, sure bool) {
 		}
 	}
 	return "", false
+}
+
+// IsOfOthers reports whether an expression has a size that the file does not write the number with.
+func (f Fit) IsOfOthers(term string) bool {
+	sizes := strings.FieldsFunc(term, func(c rune) bool { return strings.ContainsRune(" *(),/+", c) })
+	sizes = slices.DeleteFunc(sizes, func(word string) bool { _, is := f.Sizes[word]; return !is })
+	return slices.ContainsFunc(sizes, func(size string) bool { return !slices.Contains(f.Named, size) })
 }
 
 // ofEqual returns the words of an expression without sizes that are 1 there, and with one name for sizes that

@@ -86,7 +86,7 @@ func (j *joined) readMemory() (together, ok bool) {
 			if kernel == nil {
 				return false, false
 			}
-			grid, handed := j.file.LaunchWords(e.Launch.Name(), e.Launch.Line)
+			grid, handed, _ := j.file.LaunchWords(e.Launch.Name(), e.Launch.Line)
 			j.launches = append(j.launches, launched{e.Launch, kernel, grid, handed})
 			j.events = j.run.Events[:at+1]
 			for i, a := range e.Launch.Arguments {

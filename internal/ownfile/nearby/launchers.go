@@ -48,6 +48,22 @@ func Launches(path string, kernels []string) (files []string) {
 	return files
 }
 
+// Defining returns the file near a CUDA file that defines a function and has no main(), or "".
+func Defining(path, function string) string {
+	name := function[strings.LastIndex(function, ":")+1:]
+	defines := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `[ \t]*\([^(){};]*\)\s*(?:noexcept\s*)?\{`)
+	looked := 0
+	for other := range filesNear(path, ".cu", ".cpp", ".cc") {
+		if looked++; looked > mostLaunchers || name == "" {
+			break
+		}
+		if text := Text(other); other != path && defines.MatchString(text) && !MainHead.MatchString(text) {
+			return other
+		}
+	}
+	return ""
+}
+
 // mostNearBytes is the maximum size of a file that is searched although nobody named it.
 const mostNearBytes = 1 << 18
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,15 +55,18 @@ func (o Observer) File(ctx context.Context, file, text string, flags []string) (
 		return nil, fmt.Errorf("build the emulator: %w", err)
 	}
 	run, err := o.program(ctx, program.Path, filepath.Dir(emulator.Path), nil)
-	if err == nil && !run.Launches() { // it may take its sizes as arguments
-		run, err = o.program(ctx, program.Path, filepath.Dir(emulator.Path), numbers)
+	for _, many := range []int{8, 2, 1, 3, 4} { // it may take its sizes as arguments, or so many alone
+		if err != nil || run.Launches() {
+			break
+		}
+		run, err = o.program(ctx, program.Path, filepath.Dir(emulator.Path), slices.Repeat(number, many))
 	}
 	return run, err
 }
 
-// numbers are the arguments of a main() that launches nothing without any. They are equal: what fits one size
+// number is each argument of a main() that launches nothing without any. They are equal: what fits one size
 // alone must not depend on triad's choice.
-var numbers = strings.Fields(strings.Repeat("96 ", 8))
+var number = []string{"96"}
 
 // program runs a program with arguments. It needs a library in a folder.
 func (o Observer) program(ctx context.Context, path, library string, arguments []string) (

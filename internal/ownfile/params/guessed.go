@@ -27,7 +27,7 @@ func GuessedParameters(b *binding.Binding) (words, parameters []string) {
 			a.Adapter != layout.AsItLies && a.Adapter != layout.Narrow ||
 			adapters.OnlyTensor(b, a) || onlyInput && a.Role == binding.Input || shownByWrites(b, a) ||
 			b.Squared[a.Name] && strings.Contains(a.Target, "=") ||
-			a.Share > 0 && adapters.Multiplied(b, a) ||
+			a.Share > 0 && adapters.Multiplied(b, a, binding.Size) ||
 			a.Role == binding.Size && b.IsShapeOfWeights(a.Param) || strings.HasPrefix(a.Target, "2 *") ||
 			a.Role == binding.Size && len(b.Spec.Dims) == 1 &&
 				adapters.CountSizes(b) == 1 // there is no other meaning

@@ -22,8 +22,7 @@ func matchLeftover(b *binding.Binding, chosen []binding.Candidate) error {
 	var pointers, numbers []int
 	for i, c := range chosen {
 		b.Args[i] = binding.Argument{
-			Param: b.Function.Params[i], Role: c.Role, Target: c.Target,
-			Index: c.Index,
+			Param: b.Function.Params[i], Role: c.Role, Target: c.Target, Index: c.Index,
 		}
 	}
 	takeReturned(b, chosen)
@@ -99,8 +98,7 @@ func leftoverPointers(b *binding.Binding, pointers []int) error {
 		len(written) != len(outputs) && !(returns && len(written) == 0) {
 		return b.Errorf("what %s stands for is not clear: %s %v takes %s and gives %s",
 			strings.Join(binding.EachOf(pointers, func(i int) string { return b.Args[i].Name }), ", "),
-			b.Spec.Name,
-			b.Pass, binding.TensorNames(b.InputSpecs), binding.TensorNames(b.OutputSpecs))
+			b.Spec.Name, b.Pass, binding.TensorNames(b.InputSpecs), binding.TensorNames(b.OutputSpecs))
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = binding.Input, b.InputSpecs[inputs[k]].Name,
@@ -200,7 +198,9 @@ func takeConstant(b *binding.Binding, a *binding.Argument) bool {
 		return false
 	}
 	a.Role, a.Target, a.Index = binding.Size, b.Spec.Dims[at].Name, at
-	if at == 0 {
+	// (batch, channels, height, width), with height * width: the columns are the channels
+	inner := len(b.InputSpecs) == 1 && adapters.Multiplied(b, *a, binding.Constant)
+	if at == 0 || inner {
 		a.Role, a.Target, a.Index = binding.Constant, "1, as a factor of "+a.Target, 1
 	}
 	return true
@@ -274,8 +274,7 @@ func checkTensors(b *binding.Binding) error {
 	if len(missing) > 0 {
 		return b.Errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s)",
 			strings.Join(missing, ", "), b.Spec.Name, b.Pass, binding.TensorNames(b.InputSpecs),
-			binding.TensorNames(b.OutputSpecs),
-			b.Matched())
+			binding.TensorNames(b.OutputSpecs), b.Matched())
 	}
 	return nil
 }

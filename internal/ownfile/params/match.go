@@ -156,9 +156,8 @@ func newBinding(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pa
 		Spec: spec, Pass: pass, Function: fn, Options: options, Given: given, Varies: file.Adds,
 		Without: map[string]bool{}, Others: file.Functions, Numbers: numbers,
 		Covered: map[string]bool{}, Open: map[string]bool{}, Literals: file.Literals, Asked: file.DTypes,
-		Narrow: file.Narrow, Doubles: file.Doubles, File: file,
-		Extension: file.TorchExtension,
-		Asserts:   slices.ContainsFunc(file.Tokens, func(t cfacts.Token) bool { return t.Text == "assert" }),
+		Narrow: file.Narrow, Doubles: file.Doubles, File: file, Extension: file.TorchExtension,
+		Asserts: slices.ContainsFunc(file.Tokens, func(t cfacts.Token) bool { return t.Text == "assert" }),
 	}
 }
 
@@ -289,8 +288,7 @@ func candidateNumbers(b *binding.Binding, p cfacts.Param) []binding.Candidate {
 		}
 		if p.Untyped || a.Type == "float" && p.IsFloat() || a.Type != "float" && !p.IsFloat() {
 			all = append(all, binding.Candidate{
-				Role: binding.Attribute, Target: a.Name, Index: i,
-				Score: b.Score(p, a.Name),
+				Role: binding.Attribute, Target: a.Name, Index: i, Score: b.Score(p, a.Name),
 			})
 		}
 	}
@@ -301,8 +299,7 @@ func candidateNumbers(b *binding.Binding, p cfacts.Param) []binding.Candidate {
 		free := extents.SizeByRows(b, p)
 		if all := extents.CountedProduct(b, p); all != "" && b.Options.Map[p.Name] == "" {
 			return []binding.Candidate{{
-				Role: binding.Size, Target: all, Index: -1,
-				Score: extents.ScoreProduct,
+				Role: binding.Size, Target: all, Index: -1, Score: extents.ScoreProduct,
 			}}
 		}
 		for i, d := range b.Spec.Dims {
@@ -326,8 +323,7 @@ func candidateShape(b *binding.Binding, p cfacts.Param) []binding.Candidate {
 	for i, d := range b.Spec.Dims {
 		if d.Name == last {
 			return []binding.Candidate{{
-				Role: binding.Size, Target: last, Index: i,
-				Score: max(b.Score(p, last), 1),
+				Role: binding.Size, Target: last, Index: i, Score: max(b.Score(p, last), 1),
 			}}
 		}
 	}

@@ -71,8 +71,7 @@ func AssumedFirst(b *binding.Binding) []binding.Assumption {
 		return nil
 	}
 	return []binding.Assumption{{
-		Kind: binding.GuessedForm, What: "its tensors have the size " + first,
-		AnySize: true,
+		Kind: binding.GuessedForm, What: "its tensors have the size " + first, AnySize: true,
 	}}
 }
 
@@ -157,13 +156,16 @@ func givesBlocks(b *binding.Binding, file *cfacts.File, a binding.Argument) bool
 // returnsWordOf reports whether every return gives one variable of the grid of a launch, or of the expression
 // that the grid is computed from.
 func returnsWordOf(fn *cfacts.Function, at int, grid []cfacts.Token) bool {
-	words := grid
+	made := grid
 	if len(grid) == 1 {
-		words = append(slices.Clone(grid), cfacts.LastValue(fn.Body[:at], grid[0].Text)...)
+		if made = cfacts.LastValue(fn.Body[:at], grid[0].Text); cfacts.TextsAt(made, 0, "dim3", "(") {
+			made = cfacts.Inside(made, 1)
+		}
 	}
+	words, alike := slices.Concat(grid, made), []string{cfacts.Join(grid), cfacts.Join(made)}
 	returns := fn.Returned()
 	other := func(value []cfacts.Token) bool {
-		return cfacts.Join(value) != cfacts.Join(grid) && (len(value) != 1 || !value[0].IsName() ||
+		return !slices.Contains(alike, cfacts.Join(value)) && (len(value) != 1 || !value[0].IsName() ||
 			!slices.ContainsFunc(words, func(t cfacts.Token) bool { return t.Text == value[0].Text }))
 	}
 	return len(returns) > 0 && !slices.ContainsFunc(returns, other)

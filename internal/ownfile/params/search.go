@@ -187,6 +187,7 @@ func countsBlocks(p cfacts.Param) bool { return slices.Contains(gridNames, match
 // "n * n".
 func sizesBothSides(b *binding.Binding, p cfacts.Param) bool {
 	return adapters.SpeaksOf(b, func(t []cfacts.Token) bool {
-		return t[0].Text == p.Name && t[2].Text == p.Name && (t[1].Text == "," || t[1].Text == "*")
+		ends := len(t) > 3 && strings.Contains(",)}", t[3].Text) // not the shared memory of so many threads
+		return t[0].Text == p.Name && t[2].Text == p.Name && (t[1].Text == "," && ends || t[1].Text == "*")
 	})
 }

@@ -279,11 +279,10 @@ func plus(p binding.Location, bytes int64) binding.Location {
 func bshd(t op.TensorType, lies, there binding.Location, wide int64, into bool) binding.Copied {
 	heads, seq, row := t.Shape[1], t.Shape[2], t.Shape[3]*t.DType.Size()
 	c := binding.Copied{
-		To: there, From: lies,
+		To: there, From: lies, Bytes: row,
 		Many:     [3]int64{t.Shape[0], heads, seq},
 		ToStep:   [3]int64{seq * wide, row, wide},
 		FromStep: [3]int64{heads * seq * row, seq * row, row},
-		Bytes:    row,
 	}
 	if !into {
 		c.To, c.From, c.ToStep, c.FromStep = c.From, c.To, c.FromStep, c.ToStep

@@ -150,9 +150,7 @@ func pinned(b *binding.Binding) (all []pin) {
 func blockLimit(b *binding.Binding) []binding.Condition {
 	l := b.Launch
 	if l == nil || b.Options.Block != "" && b.Options.Said == nil ||
-		!slices.ContainsFunc(binding.DimNames(b.Spec), func(
-			dim string,
-		) bool {
+		!slices.ContainsFunc(binding.DimNames(b.Spec), func(dim string) bool {
 			return launches.Uses((&binding.Launch{Block: l.Block, Shared: "0"}), dim)
 		}) {
 		return nil

@@ -238,7 +238,7 @@ func pythonOutputs(b *binding.Binding) string {
 		if in := b.InPlaceOf(t.Name); in != "" {
 			view := ""
 			if seen := extents.PythonShape(b, t, true); seen != extents.PythonShape(b, t, false) {
-				view = fmt.Sprintf(".reshape((%s))", seen)
+				view = extents.PythonView(b, t, seen)
 			}
 			fmt.Fprintf(&code, "    out_%s = in_%s.clone()%s\n", t.Name, in, view)
 		} else if isGiven(b, t) || b.LeftOut(t) {
@@ -268,16 +268,14 @@ func pythonSizes(b *binding.Binding) string {
 	for _, d := range b.Spec.Dims {
 		if shown, ok := op.ShownBy(d.Name, b.InputSpecs, nil); ok {
 			add("%s = in_%s.shape[%d] * %d", binding.PythonName(d.Name), b.InputSpecs[shown.Tensor].Name,
-				shown.Axis,
-				shown.Times)
+				shown.Axis, shown.Times)
 		} else if from, ok := op.FollowsFrom(d.Name, b.InputSpecs); ok {
 			over := "1"
 			if from.Over != "" {
 				over = binding.PythonName(from.Over)
 			}
 			add("%s = (in_%s.shape[%d] - %d) // max(%s, 1)", binding.PythonName(d.Name),
-				b.InputSpecs[from.Tensor].Name,
-				from.Axis, from.Less, over)
+				b.InputSpecs[from.Tensor].Name, from.Axis, from.Less, over)
 		}
 	}
 	return lines.String()

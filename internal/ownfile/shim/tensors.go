@@ -92,8 +92,7 @@ func fillRooms(b *binding.Binding) string {
 		}
 		if fills.Len() > 0 {
 			fmt.Fprintf(&code, "\tif (triad_own::dtype(triad_own_call) == %s) {\n%s\t}\n",
-				binding.AbiNames[c.Main],
-				fills.String())
+				binding.AbiNames[c.Main], fills.String())
 		}
 	}
 	return code.String()

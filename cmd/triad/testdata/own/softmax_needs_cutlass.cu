@@ -2,5 +2,5 @@
 #include <cuda_runtime.h>
 __global__ void softmax_kernel(const float* input, float* output, int rows, int cols) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row < rows) output[row * cols] = input[row * cols];
+    if (row < rows) output[row * cols] = float(cutlass::half_t(input[row * cols]));
 }

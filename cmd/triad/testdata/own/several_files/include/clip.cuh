@@ -1,0 +1,2 @@
+#pragma once
+void clip(const float *x, float *y, int n);
