@@ -82,7 +82,7 @@ func (found *foundLaunch) configure(k binding.Body, l *observed.Launch) {
 		return
 	}
 	// it is written for numbers, its file's or those of its main() alone
-	if !k.B.GivesAnySize() && !addsUpWholeBlocks(k, found) {
+	if !k.B.GivesAnySize() {
 		if ofNumbers(k) {
 			found.grid = [3]string{fmt.Sprint(l.Grid[0]), fmt.Sprint(l.Grid[1]), fmt.Sprint(l.Grid[2])}
 		}

@@ -41,7 +41,7 @@ func AsLaunched(b *binding.Binding) (binding.Alternative, bool) {
 	k := binding.Body{B: b, File: b.File, Tokens: b.Function.Body}
 	found := ownLaunch(k)
 	if found == nil || sized && (len(dims) != 1 || !found.oneBlock) || len(dims) > 2 ||
-		sized && b.IsDim(found.block[0]) || !sized && addsUpWholeBlocks(k, found) {
+		sized && b.IsDim(found.block[0]) {
 		return binding.Alternative{}, false
 	}
 	grid, blocks := found.blocks, found.blocks[0]*found.blocks[1]*found.blocks[2]
@@ -74,19 +74,6 @@ func AsLaunched(b *binding.Binding) (binding.Alternative, bool) {
 			strings.Join(said, ",")),
 		Options: other,
 	}, true
-}
-
-// addsUpWholeBlocks reports whether a kernel that gives a value of each block names no number of elements: it
-// is wrong where the last block is not whole, whatever main() has.
-func addsUpWholeBlocks(k binding.Body, found *foundLaunch) bool {
-	each := func(a binding.Argument) bool {
-		return a.Role == binding.Output && GivesValueOfEachBlock(k, a)
-	}
-	elements, threads := elementsThere(k, found), found.threads[0]*found.threads[1]*found.threads[2]
-	return slices.ContainsFunc(k.B.Args, each) && !slices.ContainsFunc(k.Tokens, func(t cfacts.Token) bool {
-		_, n, constant := k.File.Constant(t.Text)
-		return constant && n > threads && elements%n == 0
-	})
 }
 
 // numbersOf writes the sides of a grid or a block.
