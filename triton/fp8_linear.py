@@ -27,7 +27,7 @@ import torch
 import torchao_linear
 from fp8_scales import SIDE, quantized, quantized_in_torch, tile_scales
 from fp8_tiles import tiled
-from implementation import Implementation, too_old
+from implementation import Implementation, numbers, too_old
 from tried_linear import accepts_tried
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
@@ -138,19 +138,17 @@ def _scaled_mm(a, scale_a, b, scale_b, dtype, shared: int):
 
 
 def _represented(t, steps: Steps):
-    """What the codes of t [rows, k] stand for, in its dtype, and the scales."""
-    codes, scale = quantized_in_torch(t.detach(), *steps)
+    """What the codes of t [rows, k] stand for, in its dtype, and the scales. Gradients pass the rounding as
+    if it were not there."""
+    codes, scale = quantized_in_torch(numbers(t.detach()), *steps)
     multiplier = _spread(_multipliers(scale, steps), t.shape, SIDE if steps.per == "tile" else 1)
-    return codes.to(t.dtype) * multiplier.to(t.dtype), scale
+    return t + (codes.to(t.dtype) * multiplier.to(t.dtype) - t).detach(), scale
 
 
 def reference(x, w, *, recipe):
-    """The formula in torch, differentiable: gradients pass the rounding of codes as if it were not there."""
-    kept = []
-    for t, steps in zip((x, w), STEPS[recipe][0], strict=True):
-        rounded, scale = _represented(t, steps)
-        kept += [t + (rounded - t).detach(), scale]
-    return kept[0] @ kept[2].T, kept[1], kept[3]
+    """The formula in torch, differentiable."""
+    (a, scale_x), (b, scale_w) = (_represented(*of) for of in zip((x, w), STEPS[recipe][0], strict=True))
+    return a @ b.T, scale_x, scale_w
 
 
 def reference_backward(x, w, grad_y, *, recipe):

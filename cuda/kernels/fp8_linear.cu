@@ -13,12 +13,12 @@
 //
 //   naive       the naive kernels of quantize_fp8 and of fp8_gemm, one after the other
 //   tiled       what reads fastest of quantize_fp8, and tiles of 64 x 64 of fp8_gemm
-//   sm90_wgmma  the same, and the tensor cores of Hopper; but for grad_w under block, whose operands both have scales of their rows, tiles
+//   sm90_wgmma  the same, and the tensor cores of Hopper; grad_w under block: tiles unless 16 divides m
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "fp8_columns.cuh"
 #include "fp8_gemm/tiled.cuh"
-#include "fp8_gemm/wgmma_launch.cuh"
+#include "fp8_gemm/wgmma_row_blocks.cuh"
 #include "gemm/sm90_tma.cuh"
 #include "plain_product.cuh"
 #include "register.cuh"
@@ -30,7 +30,7 @@ namespace {
 
 namespace quantize = triad::quantize;
 
-using triad::Check, triad::Limit, triad::Limits, triad::PlainProduct, triad::Product, triad::Room, triad::Strided, triad::Tiled, triad::Wgmma;
+using triad::Check, triad::Limit, triad::Limits, triad::PlainProduct, triad::Product, triad::Room, triad::Strided, triad::Tiled;
 using triad::block_scaling, triad::row_scaling, triad::tensor_scaling, triad::scale_block, triad::product_side, triad::product_threads, triad::vector;
 using triad::blocks_for, triad::ceil_div, triad::elements, triad::launched, triad::product_tiles, triad::stream_of;
 
@@ -168,14 +168,6 @@ public:
 	const Operand of_rows, of_columns;
 };
 
-// The tensor cores of Hopper, where 128 rows of b share a scale or a block has none.
-struct Hopper {
-	template <int32_t FormatA, int32_t FormatB> static int launch(const Product &p, const triad_call *call, cudaStream_t stream) {
-		if (p.scaling == block_scaling && p.scale_b.row_group == 1) return Tiled::launch<FormatA, FormatB>(p, call, stream);
-		return Wgmma::launch<FormatA, FormatB>(p, call, stream);
-	}
-};
-
 // multiply writes the product of two operands to an output.
 template <class Variant> int multiply(const Operand &a, Operand b, const triad_tensor &out, quantize::Per per, cudaStream_t stream) {
 	if (per == quantize::per_row && b.factors.rank == 1 && b.factors.shape[0] == 1) b.factors.shape[0] = b.codes.shape[0], b.factors.stride[0] = 0;
@@ -291,7 +283,7 @@ TRIAD_KERNEL(fp8_linear, tiled, backward,
              .workspace(workspace<Backward, true>).launch(backward<triad::Tiled, true>))
 TRIAD_KERNEL(fp8_linear, sm90_wgmma, forward,
              .asynchronous().contract("promoted").dtypes(triad::floats).outputs(7).limits(on_hopper)
-             .workspace(workspace<Forward, true>).launch(forward<Hopper, true>))
+             .workspace(workspace<Forward, true>).launch(forward<triad::WgmmaByRows, true>))
 TRIAD_KERNEL(fp8_linear, sm90_wgmma, backward,
              .asynchronous().contract("promoted").dtypes(triad::floats).outputs(3).limits(on_hopper)
-             .workspace(workspace<Backward, true>).launch(backward<Hopper, true>))
+             .workspace(workspace<Backward, true>).launch(backward<triad::WgmmaByRows, true>))
