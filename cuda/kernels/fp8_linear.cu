@@ -186,7 +186,7 @@ template <class T> bool copied_in_boxes(const triad_tensor &x) {
 // plain writes grad^T x to grad_w: on tensor cores what the copy engine reads, 16-bit rows of vectors, where the variant has them.
 template <class Variant, class T, bool Fast> int plain(const triad_call *call) {
 	const triad_tensor &x = call->in[0], &grad = call->in[2], &out = call->out[1];
-	if constexpr (std::is_same_v<Variant, Hopper> && sizeof(T) == 2) {
+	if constexpr (std::is_same_v<Variant, triad::WgmmaByRows> && sizeof(T) == 2) {
 		const auto across = [](const triad_tensor &t) {
 			return triad::gemm::Operand<T>{static_cast<const T *>(t.data), 0, t.stride[1], t.stride[0]};
 		};
