@@ -184,7 +184,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		rows, cols = (elements+row-1)/row, row
 	}
 	g := &drawing{
-		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
+		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, heads: 1, format: format,
 		dtype: d, integer: m.spec.Check.Integers,
 		nonFiniteKind: m.spec.Check.NonFinite,
 	}
@@ -193,12 +193,17 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		g.beside = first.values
 	}
 	if n := len(s.shape); n >= 2 {
-		g.keys = max(s.shape[n-2], 1)
+		g.keys, g.heads = max(s.shape[n-2], 1), 1
 	}
 	if len(m.spec.Check.Logits) == 2 {
 		g.role = roleOther
 		if at := slices.Index(m.spec.Check.Logits, name); at >= 0 {
 			g.role = [2]role{roleQuery, roleKey}[at]
+		}
+		if t, _ := m.spec.Input(name); g.role == roleKey && len(s.shape) == 4 {
+			if _, sizes := t.Sizes(); strings.HasPrefix(sizes[""][2].String(), "heads") {
+				g.keys, g.heads = max(s.shape[1], 1), g.keys // [batch, tokens, heads, n]
+			}
 		}
 	}
 	switch {
@@ -225,6 +230,8 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		return g.places(m.c.Dims.Get(fill.Of))
 	case kind == "choices":
 		return g.choices(m.c.Distribution, int64(m.sizeOf(fill.Of)))
+	case kind == "blocks":
+		return g.blocks(m.c.Distribution, s.shape, int64(m.sizeOf(fill.Of)))
 	case kind == "classes":
 		ignored, _ := m.c.Attrs.Lookup(fill.Ignoring)
 		return g.classes(m.c.Distribution, m.c.Dims.Get(fill.Of), ignored.Number)

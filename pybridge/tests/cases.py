@@ -188,6 +188,12 @@ class Draw:
             n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
             order = torch.rand((*shape[:-1], n), generator=self.generator).argsort(-1)[..., : shape[-1]]
             return torch.where(torch.rand(shape, generator=self.generator) < 0.25, -1, order).to(dtype)
+        if kind == "blocks":
+            size, tokens, n = self.sizes.attributes[words[-1]], shape[1], shape[-1]
+            blocks = max(n, -(-tokens // size))
+            order = torch.rand((*shape[:-1], blocks), generator=self.generator).argsort(-1)[..., :n]
+            own = torch.arange(tokens)[:, None, None] // size
+            return torch.where((order > own) | (order * size >= tokens), -1, order).to(dtype)
         if kind == "classes":
             x = torch.randint(0, self.sizes.dims[words[2]], shape, generator=self.generator)
             return torch.where(torch.arange(len(x)) % 8 == 3, self.sizes.attributes[words[-1]], x).to(dtype)
