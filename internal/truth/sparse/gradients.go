@@ -35,9 +35,9 @@ const mostPairs = 1 << 31
 //
 // and as in flash_attention, with eps_b = eps + sum_j P_j*eps_j + u32*g(keys) and g the gate,
 //
-//	T_P  = |g|*(P*(eps_b + u_P) + 2*u32*P) + eta*max(|g|, 1)
+//	T_P  = |g|*(P*(eps_b + u_P) + 2*u32*(1 + eps_b)*P) + eta*max(|g|, 1)
 //	T_dS = |g|*scale*(P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(Dv)*|dO|.|v| + T_delta))
-//	       + (u_P*P + eta)*|dP - delta| + 2^-126*|dP - delta| + 2^-149) + 3*u32*|dS|
+//	       + (u_P*P + eta)*|dP - delta| + 2^-126*|dP - delta| + 2^-149) + 3*u32*(|dS| + this)
 //	       + u_P*|dS| + eta*max(1, scale, |g|*scale)      the terms with u_P and eta where they are stored low
 //	dV: (T_P + u32*g(rows)*|g|*P)^T |dO|
 //	dQ: (T_dS + u32*g(keys)*|dS|) |K|                     dK: the same transposed, with |Q| and g(rows)
@@ -61,7 +61,7 @@ func SelectedGradients(k *truth.Request) ([]judge.Target, error) {
 	few := s.few() || s.tokens*(s.heads/s.headsKV) < fewRows
 	lost := truth.Subnormal * (1 + math.Abs(s.scale)) * branches * float64(s.tokens*s.heads)
 	for i := range out {
-		out[i].Independent = out[i].Independent && !few
+		s.statistics(&out[i], few)
 		for x, t := range out[i].T[:len(out[i].R)] {
 			if t > 0 {
 				out[i].T[x] += lost
@@ -247,7 +247,7 @@ func (b *gradients) pair(x *branch, c int, delta number, do, v []float64) (weigh
 	eps := math.Expm1(math.Min(b.exponentError(x, c), 300)) + x.spread + judge.U32*b.gK
 	off := math.Min(truth.Weighted(p, eps), 1) + truth.Revived(p, x.s[c]-x.lse, 2*x.shift)
 	stored := b.stored(p)
-	common := g*off + 2*judge.U32*g*p
+	common := g*off + 2*judge.U32*g*(p+off)
 	weight = number{
 		R: x.gate * p, Off: common + g*truth.Weighted(p, b.uP) + b.eta*math.Max(g, 1),
 		OffFP32: common + g*truth.Weighted(p, judge.U32) + judge.Tiny*math.Max(g, 1), Sim: x.gate * stored,
@@ -258,8 +258,8 @@ func (b *gradients) pair(x *branch, c int, delta number, do, v []float64) (weigh
 	ds.Sim = x.gate * b.scale * b.stored(stored*(dp-delta.Sim))
 	error := func(offDelta float64) float64 {
 		products := judge.U32*b.gV*dpAbs + offDelta
-		return g*scale*(2*off*size+truth.Weighted(p+off, products)+judge.Tiny*size+truth.Subnormal) +
-			3*judge.U32*math.Abs(ds.R)
+		t := g * scale * (2*off*size + truth.Weighted(p+off, products) + judge.Tiny*size + truth.Subnormal)
+		return t + 3*judge.U32*(math.Abs(ds.R)+t)
 	}
 	ds.Off, ds.OffFP32 = error(delta.Off), error(delta.OffFP32)
 	if b.rules.LowWeights {

@@ -124,6 +124,13 @@ func (s *sparse) few() bool {
 	return s.tokens < fewTokens || len(pairs) > 0 && slices.Min(pairs) < fewPairs
 }
 
+// statistics says what G4 may take for independent errors: of the first token, which sees a single key, one in
+// each head.
+func (s *sparse) statistics(t *judge.Target, few bool) {
+	t.Independent = t.Independent && !few
+	t.Errors = float64(s.heads)
+}
+
 // keyHead is a head of keys and values, over the whole batch, in fp64.
 type keyHead struct{ k, v []float64 }
 
@@ -272,7 +279,7 @@ func (s *sparse) eachHead(rows []int64, work func(b, h int64, at, rows []int64))
 // Selected returns the truth of o [batch, tokens, heads, nV], the sum of the branches' o_i times their gates
 // g_i:
 //
-//	T = sum_i |g_i|*T_i + 3*u32*|g_i*R_i|
+//	T = sum_i |g_i|*T_i + 3*u32*|g_i|*(|R_i| + T_i)
 //
 // the product, which may be part of the normalisation, and the sum. Over no key at all o is 0, exactly.
 func Selected(k *truth.Request) ([]judge.Target, error) {
@@ -282,7 +289,7 @@ func Selected(k *truth.Request) ([]judge.Target, error) {
 	}
 	rows := k.Sample.Choose(s.batch * s.tokens * s.heads)
 	out := k.Target("o", s.d, []int64{s.batch, s.tokens, s.heads, s.nV}, rows)
-	out.Independent = out.Independent && !s.few()
+	s.statistics(&out, s.few())
 	s.eachHead(rows, func(b, h int64, at, rows []int64) {
 		if len(rows) == 0 {
 			return
@@ -306,7 +313,7 @@ func addGated(to truth.Row, x *branch) {
 	}
 	size := math.Abs(x.gate)
 	for c, r := range x.o.R {
-		own := 3*judge.U32*math.Abs(x.gate*r) + 2*truth.Subnormal
+		own := 3*judge.U32*size*(math.Abs(r)+x.o.T[c]) + 2*truth.Subnormal
 		to.R[c] += float64(x.gate * r)
 		to.T[c] += size*x.o.T[c] + own
 		to.TFP32[c] += size*x.o.TFP32[c] + own
