@@ -271,7 +271,7 @@ def reference(q, k, v, indices, g_slc, g_swa, *, block_size, window, scale):
     """The formula in torch: o in the dtype of q; differentiable."""
     (batch, seq, heads, n), heads_kv, size = q.shape, k.shape[2], block_size
     wide = torch.float64 if q.dtype == torch.float64 else torch.float32
-    rows, keys, values = q.to(wide).reshape(batch, seq, heads_kv, -1, n), k.to(wide), v.to(wide)
+    rows, keys, values = q.to(wide).unflatten(2, (heads_kv, heads // heads_kv)), k.to(wide), v.to(wide)
     widest = max(indices.shape[3] * size, min(window, seq), 1) * max(batch * heads_kv * n, 1)
     parts = [q.new_zeros((batch, 0, heads, v.shape[3]), dtype=wide)]
     for t in torch.arange(seq, device=q.device).split(max(1, MOST_GATHERED // widest)):

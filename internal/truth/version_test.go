@@ -32,7 +32,8 @@ const books = "testdata/version.txt"
 // judging are the files with deciding constants.
 var judging = []string{
 	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
-	"../truth/attention/*.go", "../truth/latent/*.go", "../truth/rownorm/*.go", "../catalog/*/*.go",
+	"../truth/attention/*.go", "../truth/latent/*.go", "../truth/rownorm/*.go", "../truth/sparse/*.go",
+	"../catalog/*/*.go",
 }
 
 // notJudging are constants that decide nothing: the division of work, the length of messages, the proof of
@@ -41,7 +42,7 @@ var notJudging = []string{
 	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly",
 	"judge.nearly",
 	"rownorm.rowBlock", "rownorm.stripe", "softmax.appendedColumns", "attention.mostParts",
-	"attention.tileQueries", "product.signedColumns",
+	"attention.tileQueries", "product.signedColumns", "sparse.mostParts",
 	"truth.StepTolerance", "truth.stepSize", "truth.randomDirections", "truth.singleElements",
 	"truth.DifferenceTolerance", "truth.FlatRow",
 	"formula.Unknown", "formula.erfSeries",

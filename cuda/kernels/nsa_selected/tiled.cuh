@@ -106,6 +106,7 @@ template <class T> __device__ bool tiled_mean(const Call<T> &a, const Heads &x, 
 			}
 		}
 	}
+	__syncthreads(); // the totals of the other branch have been read
 	if (x.key == 0) pairs.total[x.head] = total;
 	__syncthreads();
 #pragma unroll
