@@ -72,10 +72,20 @@ def _run(i, idx, stride, t, inside, selected, size, window):
 
 
 @triton.jit
+def _tile(k_at, v_at, first, start, last, k_s, k_d, v_s, v_d, n, n_v, N: tl.constexpr, D: tl.constexpr,
+          DV: tl.constexpr):
+    """Of each query N keys and values of a run that ends before last, and which of them are there."""
+    j = first[:, None] + start + tl.arange(0, N)[None, :]
+    there = j < last[:, None]
+    k = _rows(k_at + j.to(tl.int64) * k_s, there, k_d, n, D)
+    return there[:, None, :], k, _rows(v_at + j.to(tl.int64) * v_s, there, v_d, n_v, DV)
+
+
+@triton.jit
 def _nsa_rows_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, o_ptr, dq_ptr, dslc_ptr,
-                     dswa_ptr, saved_ptr, seq, heads, heads_kv, n, n_v, selected, size, window, scale, q_b, q_s,
-                     q_h, q_d, k_b, k_s, k_h, k_d, v_b, v_s, v_h, v_d, i_b, i_s, i_h, i_n, g_b, g_s, g_h, w_b,
-                     w_s, w_h, do_b, do_s, do_h, do_d, GRADIENT: tl.constexpr, T: tl.constexpr,
+                     dswa_ptr, saved_ptr, seq, heads, heads_kv, n, n_v, selected, size, window, scale, q_b,
+                     q_s, q_h, q_d, k_b, k_s, k_h, k_d, v_b, v_s, v_h, v_d, i_b, i_s, i_h, i_n, g_b, g_s, g_h,
+                     w_b, w_s, w_h, do_b, do_s, do_h, do_d, GRADIENT: tl.constexpr, T: tl.constexpr,
                      M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, DV: tl.constexpr):
     """The heads of T queries that share a key head: o, or with GRADIENT grad_q, the gradients of the gates,
     and in saved lse (of base 2) and delta of both sums. scale counts powers of two."""
@@ -93,20 +103,16 @@ def _nsa_rows_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, o_p
     for branch in tl.static_range(2):
         gate_at = (slc_ptr + b * g_b + at * g_s + h * g_h) if branch == 0 else (
             swa_ptr + b * w_b + at * w_s + h * w_h)
-        gate = tl.load(gate_at, mask=inside, other=0.0).to(tl.float32)
+        gate = tl.load(gate_at, mask=inside, other=0.0).to(tl.float32)[:, :, None]
         m, l = tl.full([T, M], float("-inf"), tl.float32), tl.zeros([T, M], tl.float32)
-        acc = tl.zeros([T, M, DV], tl.float32)
-        seen = t < 0  # a query that sees no key has 0
+        acc, seen = tl.zeros([T, M, DV], tl.float32), t < 0  # a query that sees no key has 0
         begin, end = (0 if branch == 0 else selected), (selected if branch == 0 else selected + 1)
         for i in range(begin, end):
             first, last = _run(i, idx, i_n, t, t < seq, selected, size, window)
             seen = seen | (first < last)
             for start in range(0, tl.max(last - first, axis=0), N):
-                j = first[:, None] + start + tl.arange(0, N)[None, :]
-                there = j < last[:, None]
-                k = _rows(k_at + j.to(tl.int64) * k_s, there, k_d, n, D)
-                v = _rows(v_at + j.to(tl.int64) * v_s, there, v_d, n_v, DV)
-                s = tl.where(there[:, None, :], _dot(q, _turned(k)) * scale, float("-inf"))
+                there, k, v = _tile(k_at, v_at, first, start, last, k_s, k_d, v_s, v_d, n, n_v, N, D, DV)
+                s = tl.where(there, _dot(q, _turned(k)) * scale, float("-inf"))
                 m_new = tl.maximum(m, tl.max(s, axis=2))
                 base = tl.where(m_new == float("-inf"), 0.0, m_new)  # -inf - -inf would be NaN
                 p, decay = tl.exp2(s - base[:, :, None]), tl.exp2(m - base)
@@ -115,26 +121,20 @@ def _nsa_rows_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, o_p
                 m = m_new
         o = tl.where(seen[:, None, None], acc / l[:, :, None], 0.0)
         if not GRADIENT:
-            out += tl.where(seen[:, None, None], gate[:, :, None] * o, 0.0)
+            out += tl.where(seen[:, None, None], gate * o, 0.0)
         else:
             lse, delta = m + tl.log2(l), tl.sum(o * do.to(tl.float32), axis=2)
-            saved = saved_ptr + row * 4 + branch * 2
-            tl.store(saved, lse, mask=inside)
-            tl.store(saved + 1, delta, mask=inside)
+            tl.store(saved_ptr + row * 4 + branch * 2, lse, mask=inside)
+            tl.store(saved_ptr + row * 4 + branch * 2 + 1, delta, mask=inside)
             to = dslc_ptr if branch == 0 else dswa_ptr
             tl.store(to + row, delta.to(to.dtype.element_ty), mask=inside)
             for i in range(begin, end):
                 first, last = _run(i, idx, i_n, t, t < seq, selected, size, window)
                 for start in range(0, tl.max(last - first, axis=0), N):
-                    j = first[:, None] + start + tl.arange(0, N)[None, :]
-                    there = j < last[:, None]
-                    k = _rows(k_at + j.to(tl.int64) * k_s, there, k_d, n, D)
-                    v = _rows(v_at + j.to(tl.int64) * v_s, there, v_d, n_v, DV)
+                    there, k, v = _tile(k_at, v_at, first, start, last, k_s, k_d, v_s, v_d, n, n_v, N, D, DV)
                     p = tl.exp2(_dot(q, _turned(k)) * scale - lse[:, :, None])
-                    ds = p * (_dot(do, _turned(v)) - delta[:, :, None])
-                    ds *= gate[:, :, None] * (scale / 1.4426950408889634)
-                    ds = tl.where(there[:, None, :] & inside[:, :, None], ds, 0.0)
-                    dq += _dot(ds.to(k.dtype), k)
+                    ds = p * (_dot(do, _turned(v)) - delta[:, :, None]) * gate * (scale / 1.4426950408889634)
+                    dq += _dot(tl.where(there & inside[:, :, None], ds, 0.0).to(k.dtype), k)
     if GRADIENT:
         _store(dq_ptr + row * n, dq, inside, n, D)
     else:
@@ -143,9 +143,9 @@ def _nsa_rows_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, o_p
 
 @triton.jit
 def _nsa_keys_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, saved_ptr, dk_ptr, dv_ptr, seq,
-                     heads, heads_kv, n, n_v, selected, size, window, scale, q_b, q_s, q_h, q_d, k_b, k_s, k_h,
-                     k_d, v_b, v_s, v_h, v_d, i_b, i_s, i_h, i_n, g_b, g_s, g_h, w_b, w_s, w_h, do_b, do_s,
-                     do_h, do_d, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, DV: tl.constexpr,
+                     heads, heads_kv, n, n_v, selected, size, window, scale, q_b, q_s, q_h, q_d, k_b, k_s,
+                     k_h, k_d, v_b, v_s, v_h, v_d, i_b, i_s, i_h, i_n, g_b, g_s, g_h, w_b, w_s, w_h, do_b,
+                     do_s, do_h, do_d, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, DV: tl.constexpr,
                      S: tl.constexpr):
     """grad_k and grad_v of N keys of one block, over the heads of the queries that see one of them, M at a
     time."""
@@ -209,8 +209,8 @@ def _arguments(q, k, v, indices, g_slc, g_swa, do, block_size, window, scale):
     """What both kernels take behind their tensors: sizes, then strides."""
     sizes = (q.shape[1], q.shape[2], k.shape[2], q.shape[3], v.shape[3], indices.shape[3], block_size,
              min(window, q.shape[1]), scale * 1.4426950408889634)
-    return (*sizes, *q.stride(), *k.stride(), *v.stride(), *indices.stride(), *g_slc.stride(), *g_swa.stride(),
-            *do.stride())
+    return (*sizes, *q.stride(), *k.stride(), *v.stride(), *indices.stride(), *g_slc.stride(),
+            *g_swa.stride(), *do.stride())
 
 
 def forward(q, k, v, indices, g_slc, g_swa, *, block_size, window, scale):
@@ -221,8 +221,8 @@ def forward(q, k, v, indices, g_slc, g_swa, *, block_size, window, scale):
         queries = _queries(q, k.shape[2])
         _nsa_rows_kernel[ceildiv(q.shape[1], queries), q.shape[0] * k.shape[2]](
             q, k, v, indices, g_slc, g_swa, o, o, o, o, o, o,
-            *_arguments(q, k, v, indices, g_slc, g_swa, o, block_size, window, scale), GRADIENT=False, T=queries,
-            **_plan(q, v, k.shape[2], block_size))
+            *_arguments(q, k, v, indices, g_slc, g_swa, o, block_size, window, scale), GRADIENT=False,
+            T=queries, **_plan(q, v, k.shape[2], block_size))
     return o
 
 
@@ -255,8 +255,8 @@ MOST_GATHERED = 1 << 26  # elements of k at a time
 
 
 def _softmax(q, k, v, j, sees, scale):
-    """softmax(scale * q k^T) v of q [batch, n, heads_kv, group, dim] over the keys j [batch, n, heads_kv, keys]
-    that it sees; 0 over none."""
+    """softmax(scale * q k^T) v of q [batch, n, heads_kv, group, dim] over those of the keys j [batch, n,
+    heads_kv, keys] that it sees; 0 over none."""
     b = torch.arange(q.shape[0], device=q.device)[:, None, None, None]
     h = torch.arange(q.shape[2], device=q.device)[None, None, :, None]
     j = torch.where(sees, j, 0)

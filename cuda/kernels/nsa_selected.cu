@@ -11,9 +11,9 @@
 //          reads its keys
 //   tiled  16 heads that share keys a block, keys 16 at a time: keys are read once for 16 heads. Costs: 67 KB of
 //          shared memory, few of its threads at work where fewer heads share keys
-// Pipelines  nsa_selected/naive.cuh, nsa_selected/tiled.cuh
+// Pipelines  sparse/selected_naive.cuh, sparse/selected_tiled.cuh
 #include "capability.cuh"
-#include "nsa_selected/tiled.cuh"
+#include "sparse/selected_tiled.cuh"
 #include "spec/nsa_selected.cuh"
 
 namespace {

@@ -193,18 +193,10 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		g.beside = first.values
 	}
 	if n := len(s.shape); n >= 2 {
-		g.keys, g.heads = max(s.shape[n-2], 1), 1
+		g.keys = max(s.shape[n-2], 1)
 	}
 	if len(m.spec.Check.Logits) == 2 {
-		g.role = roleOther
-		if at := slices.Index(m.spec.Check.Logits, name); at >= 0 {
-			g.role = [2]role{roleQuery, roleKey}[at]
-		}
-		if t, _ := m.spec.Input(name); g.role == roleKey && len(s.shape) == 4 {
-			if _, sizes := t.Sizes(); strings.HasPrefix(sizes[""][2].String(), "heads") {
-				g.keys, g.heads = max(s.shape[1], 1), g.keys // [batch, tokens, heads, n]
-			}
-		}
+		m.inLogits(g, name, s.shape)
 	}
 	switch {
 	case s.upstream && m.c.Upstream == "normal" && m.bitsOfUpstream():
@@ -238,6 +230,24 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	default:
 		return g.parameter(kind, m.c.Distribution, s.shape)
 	}
+}
+
+// inLogits fills what a tensor is in logits that are a product of two.
+func (m *maker) inLogits(g *drawing, name string, shape []int64) {
+	g.role = roleOther
+	if at := slices.Index(m.spec.Check.Logits, name); at >= 0 {
+		g.role = [2]role{roleQuery, roleKey}[at]
+	}
+	if g.role == roleKey && m.byToken(name) {
+		g.keys, g.heads = max(shape[1], 1), g.keys
+	}
+}
+
+// byToken reports whether an input is [batch, tokens, heads, n].
+func (m *maker) byToken(name string) bool {
+	t, _ := m.spec.Input(name)
+	_, sizes := t.Sizes()
+	return len(sizes[""]) == 4 && strings.HasPrefix(sizes[""][2].String(), "heads")
 }
 
 // sizeOf returns an attribute or a dim, and 0 for no name.

@@ -33,7 +33,7 @@ type sparse struct {
 	gN, gV, gK float64 // growth of sums over n, nV and keys
 }
 
-// places says which keys a query sees.
+// places holds the sizes and the choice that decide which keys a query sees.
 type places struct {
 	batch, tokens, heads, headsKV, blocks, size, window int64
 	indices                                             []float64 // [batch, tokens, headsKV, blocks]
@@ -124,7 +124,7 @@ func (s *sparse) few() bool {
 	return s.tokens < fewTokens || len(pairs) > 0 && slices.Min(pairs) < fewPairs
 }
 
-// statistics says what G4 may take for independent errors: of the first token, which sees a single key, one in
+// statistics counts the independent errors for G4: of the first token, which sees a single key, there is one in
 // each head.
 func (s *sparse) statistics(t *judge.Target, few bool) {
 	t.Independent = t.Independent && !few

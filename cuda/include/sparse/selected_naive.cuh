@@ -1,8 +1,8 @@
-// naive.cuh: attention over selected blocks and a window, a block for each result row.
+// selected_naive.cuh: attention over selected blocks and a window, a block for each result row.
 // Pipeline, forward: for each softmax, 64 keys of a run in a step: a warp a score -> weights in shared memory -> a thread for two columns adds values up.
 // Backward: a block a query and head does this again, keeps lse and delta, and adds up grad_q; then a block a key asks each query whether it sees it.
-#ifndef TRIAD_NSA_SELECTED_NAIVE_CUH
-#define TRIAD_NSA_SELECTED_NAIVE_CUH
+#ifndef TRIAD_SPARSE_SELECTED_NAIVE_CUH
+#define TRIAD_SPARSE_SELECTED_NAIVE_CUH
 #include "reduce.cuh"
 #include "sparse/selected.cuh"
 

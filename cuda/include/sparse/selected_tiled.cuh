@@ -1,10 +1,10 @@
-// tiled.cuh: attention over selected blocks and a window without tensor cores, 16 heads that share keys in a block, in fp32.
+// selected_tiled.cuh: attention over selected blocks and a window without tensor cores, 16 heads that share keys in a block, in fp32.
 // Pipeline, queries: 16 keys of a run to shared memory -> a thread a pair: its score (and grad_o . v) -> the 16 lanes of a head have its maximum and its
 // total -> a thread adds up a column for all heads. Keys: the queries that see one of 16 keys of a block are listed, 256 at a time; their heads stream by,
 // 16 at a time -> P and dS of a pair a thread -> a column of grad_k and of grad_v for all keys.
-#ifndef TRIAD_NSA_SELECTED_TILED_CUH
-#define TRIAD_NSA_SELECTED_TILED_CUH
-#include "naive.cuh"
+#ifndef TRIAD_SPARSE_SELECTED_TILED_CUH
+#define TRIAD_SPARSE_SELECTED_TILED_CUH
+#include "sparse/selected_naive.cuh"
 
 namespace triad {
 namespace sparse {
@@ -41,7 +41,8 @@ template <class At> __device__ void load_rows(float *to, At at, int64_t column, 
 struct Tiles {
 	float *q, *grad_o, *k, *v;
 
-	__device__ Tiles(float *memory, const Shape &s) : q(memory), grad_o(q + tile * stride_of(s.dim)), k(grad_o + tile * stride_of(s.dim_v)), v(k + tile * stride_of(s.dim)) {}
+	__device__ Tiles(float *memory, const Shape &s)
+	    : q(memory), grad_o(q + tile * stride_of(s.dim)), k(grad_o + tile * stride_of(s.dim_v)), v(k + tile * stride_of(s.dim)) {}
 };
 
 inline int tile_bytes(const Shape &s) { return 2 * tile * (stride_of(s.dim) + stride_of(s.dim_v)) * static_cast<int>(sizeof(float)); }
@@ -73,7 +74,8 @@ struct Pairs {
 };
 
 // tiled_mean is softmax(scores) v of 16 heads in one branch, in column threadIdx.x; Q is in the tiles. max and total are those of the thread's head.
-template <class T> __device__ bool tiled_mean(const Call<T> &a, const Heads &x, int branch, const Tiles &tiles, Pairs &pairs, float (&sum)[tile], float &max, float &total) {
+template <class T>
+__device__ bool tiled_mean(const Call<T> &a, const Heads &x, int branch, const Tiles &tiles, Pairs &pairs, float (&sum)[tile], float &max, float &total) {
 	const Shape &s = a.s;
 	const int c = static_cast<int>(threadIdx.x), stride = stride_of(s.dim);
 	bool seen = false;
