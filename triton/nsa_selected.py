@@ -192,7 +192,7 @@ def _plan(q, v, heads_kv: int, size: int) -> dict[str, int]:
     """The tile of a program, heads and keys, and the lengths of rows."""
     wide, most = max(q.shape[3], v.shape[3]) > 128, 128
     if not INTERPRETED:
-        most = (16 if q.dtype == torch.float32 else 32) if wide else 64
+        most = 16 if q.dtype == torch.float32 else 32 if wide else 64
     return {"M": max(16, next_power_of_2(q.shape[2] // heads_kv)),
             "N": max(16, min(next_power_of_2(size), most)), "D": max(16, next_power_of_2(q.shape[3])),
             "DV": max(16, next_power_of_2(v.shape[3])), "num_warps": 4, "num_stages": 1}
@@ -237,7 +237,7 @@ def backward(q, k, v, indices, g_slc, g_swa, grad_o, *, block_size, window, scal
         _nsa_rows_kernel[ceildiv(q.shape[1], queries), over](
             *inputs, grad_o, grads[0], *grads[3:], saved, *rest, GRADIENT=True, T=queries, **plan)
         tiles = ceildiv(q.shape[1], block_size) * ceildiv(block_size, plan["N"])
-        plan["M"] = min(512, next_power_of_2(q.shape[1] * 16)) if INTERPRETED else max(plan["M"], 32)
+        plan["M"] = min(512, next_power_of_2(q.shape[1] * 16)) if INTERPRETED else 16
         _nsa_keys_kernel[tiles, over](*inputs, saved, grads[1], grads[2], *rest,
                                       S=next_power_of_2(indices.shape[3]), **plan)
     return tuple(grads)
