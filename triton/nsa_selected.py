@@ -182,7 +182,9 @@ def _nsa_keys_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, sav
                 weight += tl.where(sees[None, :, :], p, 0.0)
                 ds += tl.where(sees[None, :, :], p * (dp - delta[None, :, None]), 0.0)
             dv += _dot(_turned(weight).to(do.dtype), do)
-            dk += _dot(_turned(ds * (scale / 1.4426950408889634)).to(q.dtype), q)
+            # where q is not finite, no P of its row is a number: 0 * NaN must not reach keys it does not see
+            finite = tl.where(tl.abs(q.to(tl.float32)) < float("inf"), q, 0.0).to(q.dtype)
+            dk += _dot(_turned(ds * (scale / 1.4426950408889634)).to(q.dtype), finite)
     out = (b * seq + j) * heads_kv + hk
     _store(dk_ptr + out * n, dk, j < end, n, D)
     _store(dv_ptr + out * n_v, dv, j < end, n_v, DV)

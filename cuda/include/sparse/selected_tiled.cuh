@@ -248,7 +248,8 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_keys(Ba
 			__syncthreads();
 #pragma unroll 2
 			for (int i = 0; i < tile; i++) {
-				const float q = c < s.dim ? tiles.q[i * stride + c] : 0.0f, g = c < s.dim_v ? tiles.grad_o[i * stride_v + c] : 0.0f;
+				// Where q is not finite, no P of its row is a number: NaN reaches the keys that it sees, and 0 * NaN must not reach the others.
+				const float q = c < s.dim && isfinite(tiles.q[i * stride + c]) ? tiles.q[i * stride + c] : 0.0f, g = c < s.dim_v ? tiles.grad_o[i * stride_v + c] : 0.0f;
 #pragma unroll
 				for (int j = 0; j < tile; j++) sum_k[j] = fmaf(gradient[i][j], q, sum_k[j]), sum_v[j] = fmaf(weight[i][j], g, sum_v[j]);
 			}
