@@ -24,6 +24,7 @@ from implementation import (
     Implementation,
     ceildiv,
     differentiable_row,
+    gradients,
     next_power_of_2,
     sixteen_bit,
     tl,
@@ -289,6 +290,11 @@ def reference(q, k, v, indices, g_slc, g_swa, *, block_size, window, scale):
                 o = o + gate[:, t, :, None].to(wide) * part
         parts.append(o)
     return torch.cat(parts, 1).to(q.dtype).contiguous()
+
+
+def reference_backward(q, k, v, indices, g_slc, g_swa, grad_o, **attributes):
+    """The gradients of the formula, which saves nothing."""
+    return gradients(reference, (q, k, v, indices, g_slc, g_swa), (grad_o,), DIFFERENTIABLE, **attributes)
 
 
 _GRADIENTS = ("grad_q", "grad_k", "grad_v", "grad_g_slc", "grad_g_swa")

@@ -200,6 +200,8 @@ class Draw:
         if not dtype.is_floating_point:
             low, high = (0, 2) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
             return torch.randint(low, high, shape, generator=self.generator).to(dtype)
+        if kind == "uniform":
+            return torch.rand(shape, generator=self.generator, dtype=torch.float64).to(dtype)
         plain = _normal(self.generator, torch.float64, *shape)
         logits = spec_of(self.sizes.op)["check"].get("logits", [])
         if tensor["name"] in logits[1:] and "scale" not in self.sizes.attributes:
