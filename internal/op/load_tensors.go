@@ -72,7 +72,7 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 // checkFill returns an error unless the sizes and attributes that offsets, places, classes, lengths, choices
 // and blocks are drawn from exist.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
-	if !slices.Contains([]string{"offsets", "places", "classes", "lengths", "choices", "blocks", "about"}, fill.Kind) {
+	if !slices.Contains(strings.Fields("offsets places classes lengths choices blocks about"), fill.Kind) {
 		return nil
 	}
 	isDim := slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of })

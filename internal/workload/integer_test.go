@@ -369,16 +369,19 @@ fill = "choices of classes"`, 1)
 	}
 }
 
-// Blocks are different ones, in most rows of those that have begun at the row's token and as many as there are;
-// some rows have none, and some blocks of the whole sequence.
+// Blocks are different ones, in most rows of those that have begun at the row's token and as many as there
+// are; some rows have none, and some blocks of the whole sequence.
 func TestBlocks(t *testing.T) {
 	text := strings.Replace(indexSpec, `shape = ["n"]
 dtype = "int64"
 fill = "classes of classes ignoring ignored"`, `shape = ["1", "n", "groups", "classes"]
 dtype = "int64"
 fill = "blocks of block"`, 1)
-	text = strings.Replace(text, "[[attributes]]", "[[attributes]]\nname = \"block\"\ntype = \"int\"\ndefault = 8\n"+
-		"[[attributes]]", 1)
+	text = strings.Replace(text, "[[attributes]]", `[[attributes]]
+name = "block"
+type = "int"
+default = 8
+[[attributes]]`, 1)
 	s, err := op.Load("indexed.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ var selecting = []string{
 	"blocks see the future", "own token hidden", "-1 is block 0", "last block of a row dropped",
 	"first block of a row dropped", "block one earlier", "blocks one token short", "indices of another head",
 	"indices of the token before", "window one longer", "window one shorter", "window of nothing is all",
-	"window sees the future", "keys of another head", "keys of the next sequence", "a key in both counts once",
+	"window sees the future", "keys of another head", "keys of the next sequence",
+	"a key in both counts once",
 }
 
 func forwardMutants() (all truthtest.Mutants) {
@@ -72,8 +73,9 @@ type selected struct {
 func selectedOf(a truthtest.Arithmetic, p *truthtest.Prepared) *selected {
 	q := p.In["q"]
 	t := &selected{
-		Arithmetic: a, d: q.DType, low: p.Low(), q: p.V["q"], k: p.V["k"], v: p.V["v"], indices: p.V["indices"],
-		gates: [2][]float64{p.V["g_slc"], p.V["g_swa"]}, batch: int(q.Shape[0]), seq: int(q.Shape[1]),
+		Arithmetic: a, d: q.DType, low: p.Low(), q: p.V["q"], k: p.V["k"], v: p.V["v"],
+		indices: p.V["indices"],
+		gates:   [2][]float64{p.V["g_slc"], p.V["g_swa"]}, batch: int(q.Shape[0]), seq: int(q.Shape[1]),
 		heads: int(q.Shape[2]), headsKV: int(p.In["k"].Shape[2]), blocks: int(p.In["indices"].Shape[3]),
 		n: int(q.Shape[3]), nV: int(p.In["v"].Shape[3]), size: int(p.Attrs.Number("block_size")),
 		window: int(p.Attrs.Number("window")), scale: float32(p.Attrs.Number("scale")),

@@ -38,7 +38,7 @@ const mostPairs = 1 << 31
 //	T_P  = |g|*(P*(eps_b + u_P) + 2*u32*(1 + eps_b)*P) + eta*max(|g|, 1)
 //	T_dS = |g|*scale*(P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(Dv)*|dO|.|v| + T_delta))
 //	       + (u_P*P + eta)*|dP - delta| + 2^-126*|dP - delta| + 2^-149) + 3*u32*(|dS| + this)
-//	       + u_P*|dS| + eta*max(1, scale, |g|*scale)      the terms with u_P and eta where they are stored low
+//	       + u_P*|dS| + eta*max(1, scale, |g|*scale)      the terms with u_P and eta where stored low
 //	dV: (T_P + u32*g(rows)*|g|*P)^T |dO|
 //	dQ: (T_dS + u32*g(keys)*|dS|) |K|                     dK: the same transposed, with |Q| and g(rows)
 //

@@ -91,7 +91,8 @@ func sparseOf(k *truth.Request) (*sparse, error) {
 	}
 	for i, block := range s.indices {
 		if block != -1 && !(block >= 0 && int64(block)*s.size < t) {
-			return nil, fmt.Errorf("indices has %v at element %d: want -1 or a block of %d tokens", block, i, t)
+			return nil, fmt.Errorf("indices has %v at element %d: want -1 or a block of %d tokens", block,
+				i, t)
 		}
 	}
 	s.gN, s.gV, s.gK = k.Growth(s.n), k.Growth(s.nV), k.Growth(min(s.blocks*s.size, t)+min(s.window, t))
@@ -124,8 +125,8 @@ func (s *sparse) few() bool {
 	return s.tokens < fewTokens || len(pairs) > 0 && slices.Min(pairs) < fewPairs
 }
 
-// statistics counts the independent errors for G4: of the first token, which sees a single key, there is one in
-// each head.
+// statistics counts the independent errors for G4: of the first token, which sees a single key, there is one
+// in each head.
 func (s *sparse) statistics(t *judge.Target, few bool) {
 	t.Independent = t.Independent && !few
 	t.Errors = float64(s.heads)
