@@ -39,7 +39,7 @@ import (
 //	"blocks"    of a tensor [batch, tokens, heads, n] in each row different blocks of Of tokens, an
 //	            attribute, of those that have begun at the row's token, and -1 past as many as there are.
 //	            One row in sixteen is none; of one in sixteen every second is none, and blocks that begin
-//	            later may come. Under zeros all are none, under outlier a row has its token's own block alone
+//	            later may come. Under zeros all are none, under outlier a row has its own block alone
 type Fill struct {
 	Kind       string
 	Source     string
