@@ -36,6 +36,10 @@ import (
 //	            the experts of a token. One in eight is none, and one row in sixteen; under zeros all are,
 //	            under sparse all but one row in sixteen, under balanced none is. The first integers come
 //	            often under shifted, one number alone under outlier
+//	"blocks"    of a tensor [batch, tokens, heads, n] in each row different blocks of Of tokens, an
+//	            attribute, of those that have begun at the row's token, and -1 past as many as there are.
+//	            One row in sixteen is none; of one in sixteen every second is none, and blocks that begin
+//	            later may come. Under zeros all are none, under outlier a row has its own block alone
 type Fill struct {
 	Kind       string
 	Source     string
@@ -62,7 +66,8 @@ const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin",
 // "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE",
-// "lengths of SIZE from SIZE", "places of SIZE", "choices of SIZE" or "classes of DIM ignoring ATTRIBUTE".
+// "lengths of SIZE from SIZE", "places of SIZE", "choices of SIZE", "blocks of ATTRIBUTE" or
+// "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -74,8 +79,8 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: "about", Of: words[1]}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
-	case len(words) == 3 && slices.Contains([]string{"offsets", "lengths", "choices", "places"}, words[0]) &&
-		words[1] == "of":
+	case len(words) == 3 && words[1] == "of" &&
+		slices.Contains([]string{"offsets", "lengths", "choices", "places", "blocks"}, words[0]):
 		return Fill{Kind: words[0], Of: words[2]}, nil
 	case len(words) == 5 && words[0] == "lengths" && words[1] == "of" && words[3] == "from":
 		return Fill{Kind: words[0], Of: words[2], Least: words[4]}, nil
@@ -88,6 +93,6 @@ func ParseFill(text string) (Fill, error) {
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, drawn, "+
 		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, "+
-		"lengths of SIZE [from SIZE], choices of SIZE, places of SIZE, or classes of DIM "+
-		"ignoring ATTRIBUTE", text)
+		"lengths of SIZE [from SIZE], choices of SIZE, places of SIZE, blocks of ATTRIBUTE, or classes of "+
+		"DIM ignoring ATTRIBUTE", text)
 }

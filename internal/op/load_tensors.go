@@ -69,19 +69,21 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	return nil
 }
 
-// checkFill returns an error unless the sizes and attributes that offsets, places, classes, lengths and
-// choices are drawn from exist.
+// checkFill returns an error unless the sizes and attributes that offsets, places, classes, lengths, choices
+// and blocks are drawn from exist.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
-	if !slices.Contains([]string{"offsets", "places", "classes", "lengths", "choices", "about"}, fill.Kind) {
+	if !slices.Contains(strings.Fields("offsets places classes lengths choices blocks about"), fill.Kind) {
 		return nil
 	}
 	isDim := slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of })
 	of, isAttribute := s.attribute(fill.Of)
 	switch {
-	case fill.Kind == "about" && (!isAttribute || of.Type != "int"):
+	case (fill.Kind == "about" || fill.Kind == "blocks") && (!isAttribute || of.Type != "int"):
 		return fmt.Errorf("fill %q: %s is no attribute of type int", t.Fill, fill.Of)
+	case fill.Kind == "blocks" && len(t.shape.choices[""]) != 4:
+		return fmt.Errorf("fill %q: want a tensor of batch, tokens, heads and blocks", t.Fill)
 	case isDim || fill.Kind == "about":
-	case fill.Kind != "lengths" && fill.Kind != "choices":
+	case !slices.Contains([]string{"lengths", "choices", "blocks"}, fill.Kind):
 		return fmt.Errorf("fill %q: %s is no dim", t.Fill, fill.Of)
 	case !isAttribute || of.Type != "int":
 		return fmt.Errorf("fill %q: %s is neither a dim nor an attribute of type int", t.Fill, fill.Of)

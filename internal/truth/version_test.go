@@ -33,6 +33,7 @@ const books = "testdata/version.txt"
 var judging = []string{
 	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
 	"../truth/attention/*.go", "../truth/fp8/*.go", "../truth/latent/*.go", "../truth/rownorm/*.go",
+	"../truth/sparse/*.go",
 	"../catalog/*/*.go",
 }
 
@@ -42,7 +43,7 @@ var notJudging = []string{
 	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly",
 	"judge.nearly",
 	"rownorm.rowBlock", "rownorm.stripe", "softmax.appendedColumns", "attention.mostParts",
-	"attention.tileQueries", "product.signedColumns",
+	"attention.tileQueries", "product.signedColumns", "sparse.mostParts",
 	"truth.StepTolerance", "truth.stepSize", "truth.randomDirections", "truth.singleElements",
 	"truth.DifferenceTolerance", "truth.FlatRow",
 	"formula.Unknown", "formula.erfSeries",

@@ -16,7 +16,8 @@ type drawing struct {
 	random     func(purpose string) *stream
 	rows, cols int64
 	elements   int64 // the last row may be shorter
-	keys       int64 // of the last two dims the first: how many rows belong to one head
+	keys       int64 // how many rows belong to one head
+	heads      int64 // whose rows of one key are neighbours: 1 where rows lie by heads
 	format     tensor.Format
 	dtype      op.DType
 	role       role

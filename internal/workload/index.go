@@ -181,3 +181,41 @@ func (d *drawing) choices(distribution string, n int64) ([]float64, error) {
 	}
 	return x, nil
 }
+
+// blocks draws for each row of [batch, tokens, heads, n] different blocks of size tokens among those that
+// have begun at the row's token, in any order, and -1 past as many as there are. One row in sixteen has none.
+// Of one in sixteen every second place is none, and blocks of the whole sequence are among them. Under zeros
+// no row has any, under outlier each has its token's own block alone.
+func (d *drawing) blocks(distribution string, shape []int64, size int64) ([]float64, error) {
+	if len(shape) != 4 || size < 1 {
+		return nil, fmt.Errorf("draw: blocks of %d tokens for a tensor of shape %v", size, shape)
+	}
+	x := zeroed(d.elements)
+	s, kinds := d.random("block"), d.random("kind")
+	tokens, heads, n := shape[1], shape[2], shape[3]
+	for i := range x {
+		r, place := int64(i)/n, int64(i)%n
+		token := r / heads % tokens
+		own, kind := token/size, kinds.below(uint64(r), 16)
+		last, taken := own, place
+		if kind == 1 {
+			last, taken = (tokens-1)/size, place/2
+		}
+		earlier := x[r*n : int64(i)]
+		switch {
+		case distribution == "zeros", kind == 0, kind == 1 && place%2 == 0, taken > last:
+			x[i] = -1
+			continue
+		case distribution == "outlier":
+			if x[i] = float64(own); slices.Contains(earlier, x[i]) {
+				x[i] = -1
+			}
+			continue
+		}
+		x[i] = s.integer(uint64(i), 0, float64(last))
+		for slices.Contains(earlier, x[i]) {
+			x[i] = float64((int64(x[i]) + 1) % (last + 1))
+		}
+	}
+	return x, nil
+}

@@ -369,6 +369,57 @@ fill = "choices of classes"`, 1)
 	}
 }
 
+// Blocks are different ones, in most rows of those that have begun at the row's token and as many as there
+// are; some rows have none, and some blocks of the whole sequence.
+func TestBlocks(t *testing.T) {
+	text := strings.Replace(indexSpec, `shape = ["n"]
+dtype = "int64"
+fill = "classes of classes ignoring ignored"`, `shape = ["1", "n", "groups", "classes"]
+dtype = "int64"
+fill = "blocks of block"`, 1)
+	text = strings.Replace(text, "[[attributes]]", `[[attributes]]
+name = "block"
+type = "int"
+default = 8
+[[attributes]]`, 1)
+	s, err := op.Load("indexed.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tokens, heads, places, size = 400, 2, 5, 8
+	dims := map[string]int64{"n": tokens, "groups": heads, "classes": places}
+	for _, distribution := range []string{"normal", "zeros", "outlier"} {
+		c := op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution}
+		x := inputs(t, s, makeCase(t, s, c, dims, nil), defaultSeed)["target"].Float64s()
+		kinds := map[string]int{}
+		for r := range tokens * heads {
+			row, own, kind := x[r*places:][:places], float64(r/heads/size), "full"
+			seen := 0
+			for i, v := range row {
+				if !(v >= -1 && v <= (tokens-1)/size) || v >= 0 && slices.Contains(row[:i], v) {
+					t.Fatalf("%s: the blocks of a row are %v", distribution, row)
+				}
+				if v > own {
+					kind = "later"
+				}
+				seen += int(min(v+1, 1))
+			}
+			if kind == "full" && seen < min(places, int(own)+1) {
+				kind = map[bool]string{true: "none", false: "some"}[seen == 0]
+			}
+			if distribution == "outlier" && seen > 0 && row[0] != own && row[1] != own {
+				t.Errorf("outlier: the blocks of token %d are %v", r/heads, row)
+			}
+			kinds[kind]++
+		}
+		full := map[string][2]int{"normal": {600, 790}, "zeros": {0, 0}, "outlier": {0, 100}}[distribution]
+		if n := kinds["full"]; n < full[0] || n > full[1] || kinds["none"] == 0 ||
+			distribution == "normal" && kinds["later"] == 0 {
+			t.Errorf("%s: rows are %v", distribution, kinds)
+		}
+	}
+}
+
 // A size or an attribute that a fill names must be there.
 func TestFillsOfUnknownSizes(t *testing.T) {
 	for wrong, says := range map[string]string{

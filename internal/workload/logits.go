@@ -111,7 +111,7 @@ func (d *drawing) lateMax(x []float64) {
 				row[i] = 1 + float64(row[i]/2)
 			}
 		case roleKey:
-			key, head := r%d.keys, r/d.keys
+			key, head, _ := d.keyed(r)
 			lift := float64(2*key) / float64(max(d.keys-1, 1))
 			if (head+start)%2 == 0 && key != d.keys-1 {
 				lift = 0
@@ -150,6 +150,12 @@ func (d *drawing) rowOffsets(x []float64) {
 	})
 }
 
+// keyed returns the key that a row of keys is, its head, counted over the batch, and that head's first row.
+func (d *drawing) keyed(r int64) (key, head, first int64) {
+	batch, h := r/(d.keys*d.heads), r%d.heads
+	return r / d.heads % d.keys, batch*d.heads + h, batch*d.keys*d.heads + h
+}
+
 // ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every
 // second one.
 func (d *drawing) ties(x []float64) {
@@ -167,9 +173,9 @@ func (d *drawing) ties(x []float64) {
 		switch d.role {
 		case roleQuery, roleOther:
 		case roleKey:
-			key, head := r%d.keys, r/d.keys
+			key, head, first := d.keyed(r)
 			if key > 0 && ((head+start)%2 == 0 || key%2 == 0) {
-				copy(row, x[head*d.keys*d.cols:])
+				copy(row, x[first*d.cols:])
 			}
 		default:
 			for i := range int64(3) {

@@ -184,7 +184,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		rows, cols = (elements+row-1)/row, row
 	}
 	g := &drawing{
-		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
+		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, heads: 1, format: format,
 		dtype: d, integer: m.spec.Check.Integers,
 		nonFiniteKind: m.spec.Check.NonFinite,
 	}
@@ -196,10 +196,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		g.keys = max(s.shape[n-2], 1)
 	}
 	if len(m.spec.Check.Logits) == 2 {
-		g.role = roleOther
-		if at := slices.Index(m.spec.Check.Logits, name); at >= 0 {
-			g.role = [2]role{roleQuery, roleKey}[at]
-		}
+		m.inLogits(g, name, s.shape)
 	}
 	switch {
 	case s.upstream && m.c.Upstream == "normal" && m.bitsOfUpstream():
@@ -225,12 +222,32 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		return g.places(m.c.Dims.Get(fill.Of))
 	case kind == "choices":
 		return g.choices(m.c.Distribution, int64(m.sizeOf(fill.Of)))
+	case kind == "blocks":
+		return g.blocks(m.c.Distribution, s.shape, int64(m.sizeOf(fill.Of)))
 	case kind == "classes":
 		ignored, _ := m.c.Attrs.Lookup(fill.Ignoring)
 		return g.classes(m.c.Distribution, m.c.Dims.Get(fill.Of), ignored.Number)
 	default:
 		return g.parameter(kind, m.c.Distribution, s.shape)
 	}
+}
+
+// inLogits fills what a tensor is in logits that are a product of two.
+func (m *maker) inLogits(g *drawing, name string, shape []int64) {
+	g.role = roleOther
+	if at := slices.Index(m.spec.Check.Logits, name); at >= 0 {
+		g.role = [2]role{roleQuery, roleKey}[at]
+	}
+	if g.role == roleKey && m.byToken(name) {
+		g.keys, g.heads = max(shape[1], 1), g.keys
+	}
+}
+
+// byToken reports whether an input is [batch, tokens, heads, n].
+func (m *maker) byToken(name string) bool {
+	t, _ := m.spec.Input(name)
+	_, sizes := t.Sizes()
+	return len(sizes[""]) == 4 && strings.HasPrefix(sizes[""][2].String(), "heads")
 }
 
 // sizeOf returns an attribute or a dim, and 0 for no name.

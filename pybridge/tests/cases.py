@@ -188,12 +188,20 @@ class Draw:
             n = (self.sizes.dims | self.sizes.attributes)[words[-1]]
             order = torch.rand((*shape[:-1], n), generator=self.generator).argsort(-1)[..., : shape[-1]]
             return torch.where(torch.rand(shape, generator=self.generator) < 0.25, -1, order).to(dtype)
+        if kind == "blocks":
+            size, tokens, n = self.sizes.attributes[words[-1]], shape[1], shape[-1]
+            blocks = max(n, -(-tokens // size))
+            order = torch.rand((*shape[:-1], blocks), generator=self.generator).argsort(-1)[..., :n]
+            own = torch.arange(tokens)[:, None, None] // size
+            return torch.where((order > own) | (order * size >= tokens), -1, order).to(dtype)
         if kind == "classes":
             x = torch.randint(0, self.sizes.dims[words[2]], shape, generator=self.generator)
             return torch.where(torch.arange(len(x)) % 8 == 3, self.sizes.attributes[words[-1]], x).to(dtype)
         if not dtype.is_floating_point:
             low, high = (0, 2) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
             return torch.randint(low, high, shape, generator=self.generator).to(dtype)
+        if kind == "uniform":
+            return torch.rand(shape, generator=self.generator, dtype=torch.float64).to(dtype)
         plain = _normal(self.generator, torch.float64, *shape)
         logits = spec_of(self.sizes.op)["check"].get("logits", [])
         if tensor["name"] in logits[1:] and "scale" not in self.sizes.attributes:
