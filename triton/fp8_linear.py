@@ -173,5 +173,5 @@ IMPLEMENTATIONS = [
                    **_ROWS),
     Implementation("torchao/linear", torchao_linear.forward, torchao_linear.backward,
                    contract=torchao_linear.CONTRACT, module="torchao.float8", accepts=torchao_linear.accepts,
-                   constraint="recipes of torchao; " + _TRIED, **_ROWS),
+                   constraint="recipes of torchao, those with scales of rows in bf16; " + _TRIED, **_ROWS),
 ]

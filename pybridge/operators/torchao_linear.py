@@ -64,4 +64,6 @@ def accepts(direction, x, *rest, recipe):
         return "torchao/linear needs a GPU"
     if recipe not in RECIPES:
         return f"torchao/linear: torchao has {', '.join(RECIPES)}, not {recipe}"
+    if recipe != "tensorwise" and x.dtype != torch.bfloat16:  # cast afterwards, which hides what is lost
+        return f"torchao/linear: products with scales of rows are bf16, not {x.dtype}"
     return _tried(direction, x, *rest, recipe=recipe)
