@@ -13,6 +13,9 @@ from specs import NAMES, spec_of
 
 TRUTH: Client
 
+ESTIMATED = {"fp8_linear"}
+"""Operators whose backward quantises the upstream gradient: it is no gradient of their forward."""
+
 
 def setUpModule():
     global TRUTH
@@ -73,7 +76,7 @@ class Truth(unittest.TestCase):
         """The closed backward on saved tensors of full precision is what autograd of the forward gives."""
         for op in NAMES:
             backward = spec_of(op).get("backward")
-            if backward is None or backward.get("tensors"):
+            if backward is None or backward.get("tensors") or op in ESTIMATED:
                 continue  # its backward takes operands of its own, which no gradient of the forward knows
             for case in forward_cases(op, "fp64")[:3]:
                 with self.subTest(op=op, shape=list(case.inputs[0].shape)):
