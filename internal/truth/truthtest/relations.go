@@ -94,7 +94,7 @@ func relatedCases(t *testing.T, o *truth.Operator, level op.Level, most int,
 	}
 	seen := map[string]int{}
 	for _, c := range plan.Cases {
-		if elements, _, err := o.Spec.Footprint(c); err != nil || elements > 42000 {
+		if elements, _, err := o.Spec.Footprint(c); err != nil || elements > 30000 {
 			continue
 		}
 		var given truth.Inputs
