@@ -166,22 +166,28 @@ __global__ void __launch_bounds__(threads) quantize_fp8_tile_kernel(const T *x, 
 	}
 }
 
+// A grid has at most 65535 rows of blocks: more rows without a transpose take several launches.
 template <class T, Source From, bool Turn, int Height> int launch_tiles(const triad_call *call, const float *factor) {
-	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	const int64_t all = call->in[0].shape[0], cols = call->in[0].shape[1];
 	constexpr int bytes = Turn ? side * side * static_cast<int>(sizeof(T)) : 0;
+	constexpr int64_t most = int64_t{65535} * Height;
 	const auto kernel = quantize_fp8_tile_kernel<T, From, Turn, Height>;
 	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) return status;
-	const dim3 grid(blocks_for(cols, side), blocks_for(rows, Height));
-	kernel<<<grid, threads, bytes, stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call, factor), recipe_of(call), rows, cols);
+	for (int64_t top = 0; top < all; top += most) {
+		const int64_t rows = std::min(all - top, most);
+		const dim3 grid(blocks_for(cols, side), blocks_for(rows, Height));
+		Outputs out(call, factor);
+		out.q += top * cols;
+		if (From == from_rows) out.scale += top * grid.x;
+		kernel<<<grid, threads, bytes, stream_of(call)>>>(static_cast<const T *>(call->in[0].data) + top * cols, out, recipe_of(call), rows, cols);
+	}
 	return launched();
 }
 
 template <class T, Source From> int launch_turned(const triad_call *call, const float *factor) {
 	constexpr int height = From == from_tile ? side : low; // many small blocks read while others compute
-	const int64_t rows = call->in[0].shape[0];
-	if (rows == 0) return TRIAD_OK;
-	if (call->attr[both] != 0) return launch_tiles<T, From, true, side>(call, factor);
-	return rows <= 65535 * height ? launch_tiles<T, From, false, height>(call, factor) : launch_tiles<T, From, false, side>(call, factor);
+	if (call->in[0].shape[0] == 0) return TRIAD_OK;
+	return call->attr[both] != 0 ? launch_tiles<T, From, true, side>(call, factor) : launch_tiles<T, From, false, height>(call, factor);
 }
 
 // ---- parts ------------------------------------------------------------------------------------------------------------------------------

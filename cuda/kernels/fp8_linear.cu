@@ -190,10 +190,12 @@ template <class Variant, class T, bool Fast> int plain(const triad_call *call) {
 		const auto across = [](const triad_tensor &t) {
 			return triad::gemm::Operand<T>{static_cast<const T *>(t.data), 0, t.stride[1], t.stride[0]};
 		};
-		if (copied_in_boxes<T>(x) && copied_in_boxes<T>(grad))
-			return triad::gemm::launch_tma<T, false, false>(
-			    {across(grad), across(x), nullptr, static_cast<T *>(out.data), 1, out.shape[0], out.shape[1], grad.shape[0], 1.0f, 0.0f},
-			    stream_of(call));
+		if (copied_in_boxes<T>(x) && copied_in_boxes<T>(grad)) {
+			const triad::gemm::Product<T> p = {across(grad), across(x), nullptr, static_cast<T *>(out.data), 1, out.shape[0], out.shape[1], grad.shape[0], 1, 0};
+			triad::hopper::PairWork work = {};
+			if (const int status = triad::gemm::map_product<triad::gemm::TmaTile, false, false>(&work, p, 8)) return status;
+			return triad::hopper::launch_pair<triad::gemm::TmaTile>(triad::gemm::gemm_tma<T, false, false>, work, stream_of(call), p, stores_wide(p));
+		}
 	}
 	const auto strided = [](const triad_tensor &t) { return Strided<T>{static_cast<const T *>(t.data), t.stride[1], t.stride[0]}; };
 	const PlainProduct<T> p = {strided(grad), strided(x), static_cast<T *>(out.data), out.shape[0], out.shape[1], grad.shape[0]};
