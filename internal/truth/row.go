@@ -35,10 +35,29 @@ type Row struct {
 	R, T, TFP32, Sim []float64
 }
 
+// NewRow returns a row of n zeros.
+func NewRow(n int64) Row {
+	return Row{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+}
+
 // RowOf returns the i-th judged row of a target whose rows have cols elements.
 func RowOf(t judge.Target, i, cols int64) Row {
 	a, b := i*cols, (i+1)*cols
 	return Row{t.R[a:b], t.T[a:b], t.TFP32[a:b], t.Sim[a:b]}
+}
+
+// Part returns the i-th part of a row that consists of parts of n elements.
+func (r Row) Part(i, n int64) Row {
+	a, b := i*n, (i+1)*n
+	return Row{r.R[a:b], r.T[a:b], r.TFP32[a:b], r.Sim[a:b]}
+}
+
+// Add adds a row of the same length.
+func (r Row) Add(x Row) {
+	Axpy(r.R, 1, x.R)
+	Axpy(r.T, 1, x.T)
+	Axpy(r.TFP32, 1, x.TFP32)
+	Axpy(r.Sim, 1, x.Sim)
 }
 
 // Through returns the row and those after it: rows of its length in all.

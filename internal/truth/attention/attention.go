@@ -222,7 +222,13 @@ func (a *attention) weightErrorFP32(s, abs, base float64) float64 {
 }
 
 func (a *attention) exponentError(s, abs, base float64) float64 {
-	return judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
+	return ExponentError(a.gD, s, abs, base)
+}
+
+// ExponentError returns the error of s - base in fp32, that of exp included, of a score s = scale*q.k whose
+// sum of absolute values is abs, in a sum of that growth: eps above.
+func ExponentError(growth, s, abs, base float64) float64 {
+	return judge.U32*(growth*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
 }
 
 // weightError is weightErrorFP32 under the contract: tf32 drops low bits of both operands first, +
@@ -249,15 +255,8 @@ func Grown(eps float64) float64 {
 // simulated contract.
 type weightedSums truth.Row
 
-func newWeightedSums(n int64) weightedSums {
-	return weightedSums{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
-}
-
 // at returns the part of vector j, each having n elements.
-func (g weightedSums) at(j, n int64) weightedSums {
-	a, b := j*n, (j+1)*n
-	return weightedSums{g.R[a:b], g.T[a:b], g.TFP32[a:b], g.Sim[a:b]}
-}
+func (g weightedSums) at(j, n int64) weightedSums { return weightedSums(truth.Row(g).Part(j, n)) }
 
 // add adds weight*x to R, t*|x| to T, sim*simX to Sim and, with low, tFP32*|x| to TFP32.
 func (g weightedSums) add(weight, t, tFP32, sim float64, low bool, x, simX []float64) {

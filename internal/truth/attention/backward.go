@@ -171,7 +171,7 @@ const tileQueries = 8
 // part adds up queries part, part+parts, ... of a head, in this order for every key.
 func (b *gradients) part(h *oneHead, w headWork, part, parts int64) headSums {
 	rows := int64(len(w.columns.rows))
-	sums := headSums{newWeightedSums(rows * b.n), newWeightedSums(rows * b.nV)}
+	sums := headSums{weightedSums(truth.NewRow(rows * b.n)), weightedSums(truth.NewRow(rows * b.nV))}
 	memory := make([]backRow, tileQueries)
 	tile := memory[:0]
 	for x, i := range w.queries {
@@ -223,11 +223,7 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, width int64,
 ) {
 	sum := of(w.parts[0])
 	for _, s := range w.parts[1:] {
-		p := of(s)
-		truth.Axpy(sum.R, 1, p.R)
-		truth.Axpy(sum.T, 1, p.T)
-		truth.Axpy(sum.TFP32, 1, p.TFP32)
-		truth.Axpy(sum.Sim, 1, p.Sim)
+		truth.Row(sum).Add(truth.Row(of(s)))
 	}
 	for slot, j := range w.columns.rows {
 		sum.at(int64(slot), width).addLost(float64(b.seeing(j)) * b.lostProducts())
@@ -241,8 +237,5 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, width int64,
 		}
 		truth.RoundRow(sum.Sim, sum.Sim, b.d)
 	}
-	truth.Axpy(to.R, 1, sum.R)
-	truth.Axpy(to.T, 1, sum.T)
-	truth.Axpy(to.TFP32, 1, sum.TFP32)
-	truth.Axpy(to.Sim, 1, sum.Sim)
+	truth.Row(to).Add(truth.Row(sum))
 }

@@ -203,11 +203,8 @@ func (s *sequence) score(w *weights, row, keys int64) {
 
 func resized(x []float64, n int64) []float64 { return slices.Grow(x[:0], int(n))[:n] }
 
-// exponentError returns the error of s - max in fp32, that of exp included:
-//
-//	eps = u32*(g(n)*scale*(|q|.|c|) + 4|s| + 4|s-max|) + 8*u32
 func (s *sequence) exponentError(v, abs, most float64) float64 {
-	return judge.U32*(s.gN*abs+4*math.Abs(v)+4*math.Abs(v-most)) + 8*judge.U32
+	return attention.ExponentError(s.gN, v, abs, most)
 }
 
 // row fills one row of o (which is 0) and its lse. With w = P.|v| and the weights' errors eps the error bound

@@ -115,24 +115,6 @@ func (b *gradients) choose(k *truth.Request) {
 // sums are the gradients that one part of a head's rows adds to its judged keys.
 type sums struct{ keys, values truth.Row }
 
-func newRow(n int64) truth.Row {
-	return truth.Row{
-		R: make([]float64, n), T: make([]float64, n), TFP32: make([]float64, n), Sim: make([]float64, n),
-	}
-}
-
-func part(r truth.Row, i, n int64) truth.Row {
-	a, b := i*n, (i+1)*n
-	return truth.Row{R: r.R[a:b], T: r.T[a:b], TFP32: r.TFP32[a:b], Sim: r.Sim[a:b]}
-}
-
-func addRow(to, x truth.Row) {
-	truth.Axpy(to.R, 1, x.R)
-	truth.Axpy(to.T, 1, x.T)
-	truth.Axpy(to.TFP32, 1, x.TFP32)
-	truth.Axpy(to.Sim, 1, x.Sim)
-}
-
 // head adds what the rows of one key head add. slots are the places of its judged keys among those of the
 // head, by token, -1 for the others.
 func (b *gradients) head(batch, h int64) {
@@ -145,7 +127,7 @@ func (b *gradients) head(batch, h int64) {
 	var parts [mostParts]sums
 	parallel.Each(mostParts, func(p int64) {
 		n := int64(len(wanted))
-		parts[p] = sums{newRow(n * b.n), newRow(n * b.nV)}
+		parts[p] = sums{truth.NewRow(n * b.n), truth.NewRow(n * b.nV)}
 		m := new(query)
 		for i := p; i < b.tokens*group; i += mostParts {
 			row := (batch*b.tokens+i/group)*b.heads + h*group + i%group
@@ -164,8 +146,8 @@ func (b *gradients) head(batch, h int64) {
 	})
 	for _, x := range parts {
 		for slot, place := range wanted {
-			addRow(truth.RowOf(b.dk, place, b.n), part(x.keys, int64(slot), b.n))
-			addRow(truth.RowOf(b.dv, place, b.nV), part(x.values, int64(slot), b.nV))
+			truth.RowOf(b.dk, place, b.n).Add(x.keys.Part(int64(slot), b.n))
+			truth.RowOf(b.dv, place, b.nV).Add(x.values.Part(int64(slot), b.nV))
 		}
 	}
 }
@@ -211,8 +193,8 @@ func (b *gradients) row(m *query, head keyHead, row, place int64, slots []int64,
 				add(truth.RowOf(b.dq, place, b.n), ds, judge.U32*b.gK, head.k[j*b.n:(j+1)*b.n])
 			}
 			if slot >= 0 {
-				add(part(to.keys, slot, b.n), ds, judge.U32*b.gQ, m.q)
-				add(part(to.values, slot, b.nV), p, judge.U32*b.gQ, m.do)
+				add(to.keys.Part(slot, b.n), ds, judge.U32*b.gQ, m.q)
+				add(to.values.Part(slot, b.nV), p, judge.U32*b.gQ, m.do)
 			}
 		}
 	}

@@ -216,11 +216,9 @@ func (s *sparse) fill(x *branch, head keyHead, query []float64) {
 	}
 }
 
-// exponentError returns the error of s - max in fp32, that of exp included:
-//
-//	eps = u32*(g(n)*scale*(|q|.|k|) + 4|s| + 4|s-max|) + 8*u32
+// exponentError returns the error of the exponent of the branch's i-th key.
 func (s *sparse) exponentError(x *branch, i int) float64 {
-	return judge.U32*(s.gN*x.abs[i]+4*math.Abs(x.s[i])+4*math.Abs(x.s[i]-x.max)) + 8*judge.U32
+	return attention.ExponentError(s.gN, x.s[i], x.abs[i], x.max)
 }
 
 // stored returns a weight as the contract stores it.
