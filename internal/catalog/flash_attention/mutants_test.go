@@ -133,14 +133,6 @@ func floats(x []float64) []float32 {
 	return y
 }
 
-func wide(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 // sees reports whether query i sees key j: causal is aligned bottom-right.
 func (t *attending) sees(i, j int) bool {
 	last := i + t.seqKV - t.seqQ
@@ -208,27 +200,6 @@ func (t *attending) dot(x, y []float32) float32 {
 	return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
 }
 
-// weight returns e^x as the kernel computes it.
-func (t *attending) weight(x float32) float32 {
-	if t.Bug == "exp2 without log2(e)" {
-		return float32(math.Exp2(float64(x)))
-	}
-	return float32(t.Exp(float64(x)))
-}
-
-// store returns a weight as it enters the second product.
-func (t *attending) store(w float32) float32 {
-	switch {
-	case t.Bug == "P in e4m3":
-		return float32(tensor.Round(op.E4M3, float64(w), true))
-	case t.Bug == "P in bf16":
-		return float32(tensor.Round(op.BF16, float64(w), false))
-	case t.LowP && t.d != op.FP32:
-		return float32(tensor.Round(t.d, float64(w), false))
-	}
-	return w
-}
-
 // score returns the scaled product of a query and a key.
 func (t *attending) score(head, i, j int) float32 {
 	s := t.dot(t.at(t.q, head, i, t.seqQ), t.at(t.k, t.kvHead(head), j, t.seqKV)) * t.scale
@@ -246,7 +217,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	if t.Bug == "rows of o as long as those of q" {
 		o = t.spaced(o)
 	}
-	return [][]float64{wide(o), wide(lse)}
+	return [][]float64{truthtest.Wide(o), truthtest.Wide(lse)}
 }
 
 func (t *attending) forward() (o, lse []float32) {
@@ -292,7 +263,7 @@ func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 		if m == minusInfinity {
 			continue
 		}
-		rescale := t.weight(before - m)
+		rescale := t.Weight(before - m)
 		if t.Bug != "sum not rescaled" {
 			l *= rescale
 		}
@@ -302,10 +273,10 @@ func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 			}
 		}
 		for j := first; j < last; j++ {
-			e := t.weight(s[j] - m)
+			e := t.Weight(s[j] - m)
 			l += e
 			if j < t.seqKV && (t.sees(i, j) || low != minusInfinity) {
-				t.accumulate(o, t.store(e), t.value(t.kvHead(head), j))
+				t.accumulate(o, t.StoredWeight(t.d, e), t.value(t.kvHead(head), j))
 			}
 		}
 	}
@@ -349,7 +320,7 @@ func (t *attending) normalizedFirst(o, s []float32, m, l float32, head, i int) {
 	filled(o, 0)
 	for j, v := range s {
 		if t.sees(i, j) {
-			t.accumulate(o, t.store(t.weight(v-m)/l), t.value(t.kvHead(head), j))
+			t.accumulate(o, t.StoredWeight(t.d, t.Weight(v-m)/l), t.value(t.kvHead(head), j))
 		}
 	}
 }
@@ -376,7 +347,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	if p.Saved == "own" {
 		forward := newAttending(right, p)
 		o, lse = forward.forward()
-		o = floats(truthtest.RoundedTo(forward.d, wide(o)))
+		o = floats(truthtest.RoundedTo(forward.d, truthtest.Wide(o)))
 	}
 	t := newAttending(a, p)
 	do := floats(p.V["grad_o"])
@@ -402,7 +373,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	if a.Bug == "rows of grad_v as long as those of k" {
 		dv = t.spaced(dv)
 	}
-	return [][]float64{wide(dq), wide(dk), wide(dv)}
+	return [][]float64{truthtest.Wide(dq), truthtest.Wide(dk), truthtest.Wide(dv)}
 }
 
 // backwardRow adds the contribution of one query to the gradients, before they are scaled.
@@ -430,8 +401,8 @@ func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, d
 			continue
 		}
 		kv := t.kvHead(head)
-		p := t.weight(t.score(head, i, j) - lse)
-		ds := t.store(p * (t.dot(g, t.value(kv, j)) - delta))
+		p := t.Weight(t.score(head, i, j) - lse)
+		ds := t.StoredWeight(t.d, p*(t.dot(g, t.value(kv, j))-delta))
 		if lost := t.Bug == "update of grad_q lost" && i == t.seqQ-1 &&
 			j >= (t.seqKV-1)/truthtest.Vector*truthtest.Vector; !lost {
 			t.accumulate(t.at(dq, head, i, t.seqQ), ds, t.at(t.k, kv, j, t.seqKV))
@@ -443,6 +414,6 @@ func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, d
 		default:
 			t.accumulate(t.at(dk, kv, j, t.seqKV), ds, t.at(t.q, head, i, t.seqQ))
 		}
-		t.accumulate(t.valueAt(dv, kv, j, t.seqKV), t.store(p), g)
+		t.accumulate(t.valueAt(dv, kv, j, t.seqKV), t.StoredWeight(t.d, p), g)
 	}
 }

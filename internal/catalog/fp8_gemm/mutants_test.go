@@ -21,13 +21,8 @@ var variants = []truthtest.Arithmetic{
 }
 
 // underScaling returns why a bug of scales shows nothing where there is just one, or one a row.
-func underScaling(reasons map[string]string) func(g truthtest.Group) string {
-	return func(g truthtest.Group) string {
-		if g.Attribute == "scaling" {
-			return reasons[g.Value]
-		}
-		return ""
-	}
+func underScaling(reasons map[string]string) func(truthtest.Group) string {
+	return truthtest.Under("scaling", reasons)
 }
 
 const (

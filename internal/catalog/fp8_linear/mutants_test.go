@@ -17,12 +17,7 @@ var variants = []truthtest.Arithmetic{
 
 // under returns why a bug shows nothing under some recipes.
 func under(reasons map[string]string) func(truthtest.Group) string {
-	return func(g truthtest.Group) string {
-		if g.Attribute == "recipe" {
-			return reasons[g.Value]
-		}
-		return ""
-	}
+	return truthtest.Under("recipe", reasons)
 }
 
 const (

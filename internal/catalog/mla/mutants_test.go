@@ -18,16 +18,6 @@ var variants = []truthtest.Arithmetic{
 	{Block: 1 << 20, Order: truthtest.InSequence, LowP: true, Noisy: true},
 }
 
-// causalIs makes a mutant equivalent but where causal has that value.
-func causalIs(value string) func(g truthtest.Group) string {
-	return func(g truthtest.Group) string {
-		if g.Attribute == "causal" && g.Value != value {
-			return "it shows where causal is " + value
-		}
-		return ""
-	}
-}
-
 var suites = []truthtest.Suite{
 	{Op: "mla", Pass: op.Forward, Right: variants, Kernel: emulated, Mutants: forwardMutants()},
 	{Op: "mla", Pass: op.Backward, Right: variants, Kernel: emulatedBackward, Mutants: backwardMutants()},
@@ -44,9 +34,9 @@ func forwardMutants() (all truthtest.Mutants) {
 		"-5e4 for -inf", "not normalised", "lse without log l", "lse in base 2", "lse as o lies",
 		"o by heads first",
 		"head 0 for all heads", "scores rounded", "P in e4m3", "sums in bf16")
-	all.Add(causalIs("true"), "causal ignored", "causal excludes the last token",
+	all.Add(truthtest.Only("causal", "true"), "causal ignored", "causal excludes the last token",
 		"causal from the first token")
-	all.Add(causalIs("false"), "always causal")
+	all.Add(truthtest.Only("causal", "false"), "always causal")
 	return all
 }
 
@@ -58,9 +48,9 @@ func backwardMutants() (all truthtest.Mutants) {
 		"key 0 skipped", "last keys left out of grad_q", "score over the values alone",
 		"last columns as values", "lse as o lies", "o by heads first", "grad_q by heads first",
 		"rows of the next sequence", "exp2 without log2(e)", "sums in bf16", "scale off by 1 %")
-	all.Add(causalIs("true"), "causal ignored", "causal excludes the last token",
+	all.Add(truthtest.Only("causal", "true"), "causal ignored", "causal excludes the last token",
 		"causal from the first token")
-	all.Add(causalIs("false"), "always causal")
+	all.Add(truthtest.Only("causal", "false"), "always causal")
 	return all
 }
 
@@ -170,47 +160,12 @@ func (t *attending) score(b, i, h, j int) float32 {
 	return s
 }
 
-// weight returns e^x as the kernel computes it, and stored what enters the next product.
-func (t *attending) weight(x float32) float32 {
-	if t.Bug == "exp2 without log2(e)" {
-		return float32(math.Exp2(float64(x)))
-	}
-	return float32(t.Exp(float64(x)))
-}
-
-func (t *attending) stored(e float32) float32 {
-	switch {
-	case t.Bug == "P in e4m3":
-		return float32(tensor.Round(op.E4M3, float64(e), true))
-	case t.LowP && t.d != op.FP32:
-		return float32(tensor.Round(t.d, float64(e), false))
-	}
-	return e
-}
-
-func (t *attending) accumulate(to []float32, w float32, x []float64) {
-	for c := range to {
-		to[c] += w * float32(x[c])
-		if t.Bug == "sums in bf16" {
-			to[c] = float32(tensor.Round(op.BF16, float64(to[c]), false))
-		}
-	}
-}
-
-func wide(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 var noScore = float32(math.Inf(-1))
 
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	t := attendingOf(a, p)
 	o, lse := t.forward()
-	return [][]float64{wide(o), wide(lse)}
+	return [][]float64{truthtest.Wide(o), truthtest.Wide(lse)}
 }
 
 func (t *attending) forward() (o, lse []float32) {
@@ -254,7 +209,7 @@ func (t *attending) forwardRow(b, i, h int, o []float32) float32 {
 		if base == noScore {
 			base = 0
 		}
-		decay := t.weight(before - base)
+		decay := t.Weight(before - base)
 		if t.Bug != "total not rescaled" {
 			total *= decay
 		}
@@ -264,12 +219,12 @@ func (t *attending) forwardRow(b, i, h int, o []float32) float32 {
 			}
 		}
 		if t.Bug == "padding of scores 0" {
-			total += t.weight(-base) * float32(padding)
+			total += t.Weight(-base) * float32(padding)
 		}
 		for x, s := range scores {
-			e := t.weight(s - base)
+			e := t.Weight(s - base)
 			total += e
-			t.accumulate(o, t.stored(e), t.value(b, first+x))
+			t.Accumulate(o, t.StoredWeight(t.d, e), t.value(b, first+x))
 		}
 	}
 	return t.finish(o, most, total)
@@ -313,7 +268,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	if p.Saved == "own" {
 		forward := attendingOf(right, p)
 		o, lse := forward.forward()
-		g.o, g.lse = truthtest.RoundedTo(t.d, wide(o)), wide(lse)
+		g.o, g.lse = truthtest.RoundedTo(t.d, truthtest.Wide(o)), truthtest.Wide(lse)
 	}
 	if t.Other {
 		g.values = g.keys
@@ -340,7 +295,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 			g.keys[i] += g.values[i]
 		}
 	}
-	return [][]float64{wide(g.q), wide(g.keys)}
+	return [][]float64{truthtest.Wide(g.q), truthtest.Wide(g.keys)}
 }
 
 // backwardRow adds what one query of one head adds.
@@ -364,17 +319,17 @@ func (t *attending) backwardRow(g *gradients, b, i, h int) {
 		if t.Bug == "key 0 skipped" && j == 0 {
 			continue
 		}
-		p := t.weight(t.score(b, i, h, j) - lse)
+		p := t.Weight(t.score(b, i, h, j) - lse)
 		ds := p * (t.dot(t.nV, do, t.value(b, j)) - delta)
 		if t.Other && t.Bug != "gradients unscaled" {
 			ds *= t.scale
 		}
-		ds = t.stored(ds)
+		ds = t.StoredWeight(t.d, ds)
 		if t.Bug != "last keys left out of grad_q" || !last(j, t.keys) {
 			to := t.byHeads(b, i, h, "grad_q by heads first")
-			t.accumulate(g.q[to*t.n:][:t.n], ds, t.latent(b, j))
+			t.Accumulate(g.q[to*t.n:][:t.n], ds, t.latent(b, j))
 		}
-		t.addToRow(g, b, i, h, j, ds, t.stored(p), last(i, t.queries))
+		t.addToRow(g, b, i, h, j, ds, t.StoredWeight(t.d, p), last(i, t.queries))
 	}
 }
 
@@ -385,7 +340,7 @@ func (t *attending) addToRow(g *gradients, b, i, h, j int, ds, p float32, last b
 		return
 	}
 	if t.Bug != "keys' part missing" && (t.Bug != "keys' part of one head" || h == t.heads-1) {
-		t.accumulate(g.keys[at:][:t.n], ds, t.q[row*t.n:])
+		t.Accumulate(g.keys[at:][:t.n], ds, t.q[row*t.n:])
 	}
 	switch {
 	case t.Bug == "values' part missing", t.Bug == "values' part of one head" && h < t.heads-1:
@@ -395,5 +350,5 @@ func (t *attending) addToRow(g *gradients, b, i, h, j int, ds, p float32, last b
 	case t.Bug == "values' part scaled":
 		p *= t.scale
 	}
-	t.accumulate(g.values[at:][:t.nV], p, g.do[row*t.nV:])
+	t.Accumulate(g.values[at:][:t.nV], p, g.do[row*t.nV:])
 }

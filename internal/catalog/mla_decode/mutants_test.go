@@ -20,16 +20,6 @@ var variants = []truthtest.Arithmetic{
 
 const page = 64
 
-// only makes a mutant equivalent but under one value of an attribute.
-func only(attribute, value string) func(g truthtest.Group) string {
-	return func(g truthtest.Group) string {
-		if g.Attribute == attribute && g.Value != value {
-			return "it shows where " + attribute + " is " + value
-		}
-		return ""
-	}
-}
-
 var suites = []truthtest.Suite{{
 	Op: "mla_decode", Pass: op.Forward, Right: variants, Kernel: emulated, Mutants: mutants(),
 }}
@@ -48,11 +38,11 @@ func mutants() (all truthtest.Mutants) {
 		"lse without log l", "lse in base 2", "lse of the last part", "lse as o lies", "o by heads first",
 		"head 0 for all heads", "nothing to see is NaN", "scores rounded", "P in e4m3",
 		"o accumulated in bf16")
-	all.Add(only("causal", "true"), "causal ignored", "causal excludes the last token",
+	all.Add(truthtest.Only("causal", "true"), "causal ignored", "causal excludes the last token",
 		"causal from the first token")
-	all.Add(only("causal", "false"), "always causal")
-	all.Add(only("empty_lse", "neg_inf"), "lse of nothing always inf")
-	all.Add(only("empty_lse", "inf"), "lse of nothing always -inf")
+	all.Add(truthtest.Only("causal", "false"), "always causal")
+	all.Add(truthtest.Only("empty_lse", "neg_inf"), "lse of nothing always inf")
+	all.Add(truthtest.Only("empty_lse", "inf"), "lse of nothing always -inf")
 	return all
 }
 
@@ -187,24 +177,6 @@ func (t *decoder) score(b, i, h, j int) float32 {
 	return s
 }
 
-// weight returns e^x as the kernel computes it, and stored what enters the second product.
-func (t *decoder) weight(x float32) float32 {
-	if t.Bug == "exp2 without log2(e)" {
-		return float32(math.Exp2(float64(x)))
-	}
-	return float32(t.Exp(float64(x)))
-}
-
-func (t *decoder) stored(e float32) float32 {
-	switch {
-	case t.Bug == "P in e4m3":
-		return float32(tensor.Round(op.E4M3, float64(e), true))
-	case t.LowP && t.d != op.FP32:
-		return float32(tensor.Round(t.d, float64(e), false))
-	}
-	return e
-}
-
 // part holds the sums of some tokens of a sequence.
 type part struct {
 	sum        []float32
@@ -265,7 +237,7 @@ func (t *decoder) joined(parts []part) part {
 		whole.max = max(whole.max, p.max)
 	}
 	for _, p := range parts {
-		w := t.weight(p.max - base(whole.max))
+		w := t.Weight(p.max - base(whole.max))
 		switch t.Bug {
 		case "parts joined without their maxima":
 			w = 1
@@ -299,7 +271,7 @@ func (t *decoder) part(b, i, h, first, end int) part {
 		if t.Bug == "padding of scores 0" && padding > 0 {
 			most = max(most, 0)
 		}
-		decay := t.weight(p.max - base(most))
+		decay := t.Weight(p.max - base(most))
 		p.max = most
 		if t.Bug != "total not rescaled" {
 			p.total *= decay
@@ -310,12 +282,12 @@ func (t *decoder) part(b, i, h, first, end int) part {
 			}
 		}
 		if t.Bug == "padding of scores 0" {
-			p.total += t.weight(-base(most)) * float32(padding)
+			p.total += t.Weight(-base(most)) * float32(padding)
 		}
 		for x, s := range scores {
-			e := t.weight(s - base(most))
+			e := t.Weight(s - base(most))
 			p.total += e
-			t.accumulate(p.sum, t.stored(e), t.value(b, from+x))
+			t.accumulate(p.sum, t.StoredWeight(t.d, e), t.value(b, from+x))
 		}
 	}
 	return p

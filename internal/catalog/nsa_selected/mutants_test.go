@@ -204,40 +204,6 @@ func (t *selected) score(r row, j int) float32 {
 	return s
 }
 
-func (t *selected) weight(x float32) float32 {
-	if t.Bug == "exp2 without log2(e)" {
-		return float32(math.Exp2(float64(x)))
-	}
-	return float32(t.Exp(float64(x)))
-}
-
-func (t *selected) stored(e float32) float32 {
-	switch {
-	case t.Bug == "P in e4m3":
-		return float32(tensor.Round(op.E4M3, float64(e), true))
-	case t.LowP && t.d != op.FP32:
-		return float32(tensor.Round(t.d, float64(e), false))
-	}
-	return e
-}
-
-func (t *selected) accumulate(to []float32, w float32, x []float64) {
-	for c := range to {
-		to[c] += w * float32(x[c])
-		if t.Bug == "sums in bf16" {
-			to[c] = float32(tensor.Round(op.BF16, float64(to[c]), false))
-		}
-	}
-}
-
-func wide(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 var noScore = float32(math.Inf(-1))
 
 // mean returns softmax(scores) v over some keys, Block keys in a step, and lse.
@@ -258,7 +224,7 @@ func (t *selected) mean(r row, keys []int) (o []float32, lse float32) {
 		if base == noScore {
 			base = 0
 		}
-		decay := t.weight(before - base)
+		decay := t.Weight(before - base)
 		if t.Bug != "total not rescaled" {
 			total *= decay
 		}
@@ -268,9 +234,9 @@ func (t *selected) mean(r row, keys []int) (o []float32, lse float32) {
 			}
 		}
 		for x, s := range scores {
-			e := t.weight(s - base)
+			e := t.Weight(s - base)
 			total += e
-			t.accumulate(o, t.stored(e), t.key(t.v, t.nV, r, part[x]))
+			t.Accumulate(o, t.StoredWeight(t.d, e), t.key(t.v, t.nV, r, part[x]))
 		}
 	}
 	for c := range o {
@@ -289,15 +255,15 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 		to := o[t.byHeads(r.b, r.t, r.h, t.heads, "o by heads first")*t.nV:][:t.nV]
 		if t.Bug == "one softmax over both" {
 			mean, _ := t.mean(r, append(t.seen(r, 0), t.seen(r, 1)...))
-			t.accumulate(to, t.gate(r, 0), wide(mean))
+			t.Accumulate(to, t.gate(r, 0), truthtest.Wide(mean))
 			continue
 		}
 		for branch := range 2 {
 			mean, _ := t.mean(r, t.seen(r, branch))
-			t.accumulate(to, t.gate(r, branch), wide(mean))
+			t.Accumulate(to, t.gate(r, branch), truthtest.Wide(mean))
 		}
 	}
-	return [][]float64{wide(o)}
+	return [][]float64{truthtest.Wide(o)}
 }
 
 // gradients are the sums of one case.
@@ -317,7 +283,10 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	for number := range rows {
 		t.backwardRow(&g, t.rowOf(number))
 	}
-	return [][]float64{wide(g.q), wide(g.k), wide(g.v), wide(g.gates[0]), wide(g.gates[1])}
+	return [][]float64{
+		truthtest.Wide(g.q), truthtest.Wide(g.k), truthtest.Wide(g.v), truthtest.Wide(g.gates[0]),
+		truthtest.Wide(g.gates[1]),
+	}
 }
 
 // backwardRow adds what one head of one query adds.
@@ -330,7 +299,7 @@ func (t *selected) backwardRow(g *gradients, r row) {
 		if o, lse[branch] = t.mean(r, keys); len(keys) == 0 {
 			continue
 		}
-		delta[branch] = t.dot(t.nV, do, wide(o))
+		delta[branch] = t.dot(t.nV, do, truthtest.Wide(o))
 		g.gates[branch][t.at(r)] = delta[branch]
 		if t.Bug == "gradient of a gate times the gate" {
 			g.gates[branch][t.at(r)] *= t.gate(r, branch)
@@ -352,13 +321,13 @@ func (t *selected) backwardRow(g *gradients, r row) {
 }
 
 func (t *selected) backwardPair(g *gradients, r row, branch, j int, lse, delta float32, do []float64) {
-	gate, p := t.gate(r, branch), t.weight(t.score(r, j)-lse)
+	gate, p := t.gate(r, branch), t.Weight(t.score(r, j)-lse)
 	ds := p * (t.dot(t.nV, do, t.key(t.v, t.nV, r, j)) - delta)
 	scaleQ, scaleK := t.scale*gate, t.scale*gate
 	if t.Other {
 		ds, scaleQ, scaleK = ds*t.scale*gate, 1, 1
 	}
-	ds = t.stored(ds)
+	ds = t.StoredWeight(t.d, ds)
 	if t.Bug == "grad_q unscaled" {
 		scaleQ /= t.scale
 	}
@@ -366,7 +335,7 @@ func (t *selected) backwardPair(g *gradients, r row, branch, j int, lse, delta f
 		scaleK /= t.scale
 	}
 	if t.Bug != "grad_q of blocks alone" || branch == 0 {
-		t.accumulate(g.q[t.at(r)*t.n:][:t.n], ds*scaleQ, t.key(t.k, t.n, r, j))
+		t.Accumulate(g.q[t.at(r)*t.n:][:t.n], ds*scaleQ, t.key(t.k, t.n, r, j))
 	}
 	if t.Bug == "last queries left out" && r.t >= (t.seq-1)/truthtest.Vector*truthtest.Vector {
 		return
@@ -378,16 +347,16 @@ func (t *selected) backwardPair(g *gradients, r row, branch, j int, lse, delta f
 	h, last := t.keyHead(r), r.h%t.group == t.group-1
 	at := t.byHeads(b, j, h, t.headsKV, "grad_k by heads first")
 	if (t.Bug != "grad_k of the window alone" || branch == 1) && (t.Bug != "grad_k of one head" || last) {
-		t.accumulate(g.k[at*t.n:][:t.n], ds*scaleK, t.q[t.at(r)*t.n:])
+		t.Accumulate(g.k[at*t.n:][:t.n], ds*scaleK, t.q[t.at(r)*t.n:])
 	}
 	if t.Bug == "grad_v without gate" {
 		gate = 1
 	}
 	if t.Bug != "grad_v of one head" || last {
-		w := gate * t.stored(p)
+		w := gate * t.StoredWeight(t.d, p)
 		if t.Other {
-			w = t.stored(gate * p)
+			w = t.StoredWeight(t.d, gate*p)
 		}
-		t.accumulate(g.v[((b*t.seq+j)*t.headsKV+h)*t.nV:][:t.nV], w, do)
+		t.Accumulate(g.v[((b*t.seq+j)*t.headsKV+h)*t.nV:][:t.nV], w, do)
 	}
 }

@@ -69,6 +69,26 @@ func (g Group) String() string {
 	return g.Dtype + " " + g.Attribute + "=" + g.Value
 }
 
+// Under returns the reason why a bug shows nothing under each value of an attribute that reasons has.
+func Under(attribute string, reasons map[string]string) func(Group) string {
+	return func(g Group) string {
+		if g.Attribute == attribute {
+			return reasons[g.Value]
+		}
+		return ""
+	}
+}
+
+// Only returns the reason why a bug shows nothing where an attribute has another value.
+func Only(attribute, value string) func(Group) string {
+	return func(g Group) string {
+		if g.Attribute == attribute && g.Value != value {
+			return "it shows where " + attribute + " is " + value
+		}
+		return ""
+	}
+}
+
 // groupsOf lists the groups a case belongs to.
 func groupsOf(s *op.Spec, c op.Case) []Group {
 	var list []Group
