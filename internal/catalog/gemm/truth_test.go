@@ -32,7 +32,8 @@ func TestFreivaldsOfABatch(t *testing.T) {
 	}
 }
 
-// TestNonFiniteRowsAreCompared: c has such elements in every row and column, so that no sum covers any of them.
+// TestNonFiniteRowsAreCompared: c has such elements in every row and column, so that no sum covers any of
+// them.
 func TestNonFiniteRowsAreCompared(t *testing.T) {
 	c := op.Case{Pass: op.Forward, DType: "bf16", Distribution: "non_finite"}
 	if n := sampled(t, c, "fp32", "true").NonFiniteIsCompared(t); n != 0 {
