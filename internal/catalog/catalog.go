@@ -27,8 +27,8 @@ type Operator struct {
 func specFile(name string) string     { return name + "/" + name + ".toml" }
 func findingsFile(name string) string { return name + "/findings.toml" }
 
-// names are the names of the folders. Each of readers reads one operator, once: checking a spec takes
-// milliseconds, and most commands and every worker need one.
+// names are the names of the folders. Each of readers reads one operator, once: reading a spec takes
+// a millisecond, and most commands and every worker need one.
 var names, readers = func() ([]string, map[string]func() (*Operator, error)) {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -50,7 +50,7 @@ func read(name string) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
-	spec, err := op.Load("internal/catalog/"+specFile(name), text)
+	spec, err := op.LoadProven("internal/catalog/"+specFile(name), text)
 	if err != nil {
 		return nil, err
 	}

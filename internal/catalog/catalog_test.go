@@ -14,6 +14,14 @@ func TestEverySpecLoads(t *testing.T) {
 	for _, name := range Names() {
 		if _, err := Get(name); err != nil {
 			t.Error(err)
+			continue
+		}
+		text, err := files.ReadFile(specFile(name))
+		if err == nil {
+			_, err = op.Load(specFile(name), text) // tries its shapes, too
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	}
 	want, err := filepath.Glob("*/*.toml")

@@ -8,7 +8,9 @@ import (
 
 // LoadOwn reads the spec of a user's own operator as Load does. What such a spec may leave out is filled in:
 // words, dtypes, the default contract, costs, and what is judged.
-func LoadOwn(file string, text []byte) (*Spec, error) { return load(file, text, (*Spec).fillIn) }
+func LoadOwn(file string, text []byte) (*Spec, error) {
+	return load(file, text, (*Spec).fillIn, (*Spec).proveShapes)
+}
 
 // defaultDistributions are those that suit any operator, and defaultQuick those of the quick level.
 var (
