@@ -2,6 +2,7 @@ package cudevice
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func TestGuardReport(t *testing.T) {
-	whole := bytes.Repeat([]byte{canary}, guardBytes)
+	whole := bytes.Repeat([]byte{canary(2)}, guardBytes)
 	changed := func(at ...int) []byte {
 		guard := bytes.Clone(whole)
 		for _, i := range at {
@@ -38,9 +39,32 @@ func TestGuardReport(t *testing.T) {
 		{"far in front", changed(0), whole, &backend.GuardReport{Buffer: "y", Bytes: -guardBytes, Count: 1}},
 		{"both sides", changed(5), changed(7), &backend.GuardReport{Buffer: "y", Bytes: 7, Count: 2}},
 	} {
-		got := guardReport(b, c.before, c.after)
+		got := guardReport(b, canary(2), c.before, c.after)
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCanariesDiffer: no two buffers of a launch share one, and a repeated launch finds the same ones.
+func TestCanariesDiffer(t *testing.T) {
+	var first []byte
+	for range 2 {
+		c, all := canaries{}, []byte{}
+		for i := range kindsOfCanary {
+			all = append(all, c.take(uintptr(i)))
+		}
+		unique := slices.Compact(slices.Sorted(slices.Values(all)))
+		if len(unique) != kindsOfCanary || first != nil && !bytes.Equal(first, all) {
+			t.Fatalf("canaries %x, and %x before", all, first)
+		}
+		first = all
+		if full := c.take(kindsOfCanary); !slices.Contains(all, full) {
+			t.Errorf("the canary of one buffer more is %x, none of %x", full, all)
+		}
+		delete(c, 3)
+		if again := c.take(99); again != all[3] {
+			t.Errorf("the canary %x is free, got %x", all[3], again)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Device struct {
 	context   cu.CUContext
 	stream    cu.Stream
 	watch     Watch
+	guards    canaries
 }
 
 var _ serve.Clocked = (*Device)(nil)
@@ -97,7 +98,7 @@ func Open(libraries *build.GPULibraries, watch Watch) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{libraries: libraries, info: info, watch: watch}
+	d := &Device{libraries: libraries, info: info, watch: watch, guards: canaries{}}
 	libraries.Major, libraries.Minor = info.Major, info.Minor
 	gpu, err := cu.GetDevice(0)
 	if err == nil {
@@ -175,8 +176,9 @@ func (d *Device) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	if guard == 0 {
 		return b, nil
 	}
+	chosen := d.guards.take(b.Pointer)
 	for _, at := range []int64{lead - guard, lead + bytes} {
-		if err := cu.MemsetD8(base+cu.DevicePtr(at), canary, guard); err != nil {
+		if err := cu.MemsetD8(base+cu.DevicePtr(at), chosen, guard); err != nil {
 			return serve.Buffer{}, fmt.Errorf("guard %s: %w", name, named(err))
 		}
 	}
@@ -201,11 +203,12 @@ func (d *Device) Free(b serve.Buffer) *backend.GuardReport {
 	before, after := make([]byte, guardBytes), make([]byte, guardBytes)
 	errBefore := cu.MemcpyDtoH(unsafe.Pointer(&before[0]), cu.DevicePtr(b.Pointer-guardBytes), guardBytes)
 	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
-	base := cu.DevicePtr(b.Pointer - uintptr(leadBytes(b.Bytes)))
+	base, chosen := cu.DevicePtr(b.Pointer-uintptr(leadBytes(b.Bytes))), d.guards[b.Pointer]
+	delete(d.guards, b.Pointer)
 	if err := errors.Join(errBefore, errAfter, cu.MemFree(base)); err != nil {
 		return nil // the device no longer responds: the next call reports it
 	}
-	return guardReport(b, before, after)
+	return guardReport(b, chosen, before, after)
 }
 
 // CopyIn copies host memory to the start of a buffer.

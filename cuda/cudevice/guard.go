@@ -28,13 +28,35 @@ func leadBytes(bytes int64) int64 {
 // reads of uninitialised memory: under it only inputs are filled.
 type Watch string
 
-// canary fills the guards.
-const canary = 0xC3
+// canaries holds the byte that fills the guards of each buffer, by the buffer's first address. With one byte
+// for all of them, a copy that goes past the ends of both of its tensors would change nothing.
+type canaries map[uintptr]byte
 
-// guardReport compares the guards of a buffer with the canary; nil if no byte changed. The distance is that
+// kindsOfCanary counts the bytes that canaries chooses from. Four of them, or two, are a large number.
+const kindsOfCanary = 64
+
+// take gives a buffer the first canary that no other has, so that a launch finds the same ones when it is
+// repeated.
+func (c canaries) take(start uintptr) byte {
+	taken := [256]bool{}
+	for _, other := range c {
+		taken[other] = true
+	}
+	for i := range kindsOfCanary {
+		if chosen := canary(i); !taken[chosen] || i == kindsOfCanary-1 {
+			c[start] = chosen
+			break
+		}
+	}
+	return c[start]
+}
+
+func canary(i int) byte { return 0xC0 | byte(3+11*i)%kindsOfCanary }
+
+// guardReport compares the guards of a buffer with their canary; nil if no byte changed. The distance is that
 // of the changed byte nearest to the buffer: counted from its end, or negative before its start. A write past
 // the end takes precedence.
-func guardReport(b serve.Buffer, before, after []byte) *backend.GuardReport {
+func guardReport(b serve.Buffer, canary byte, before, after []byte) *backend.GuardReport {
 	report := backend.GuardReport{Buffer: b.Name}
 	found := false
 	for i := range after {

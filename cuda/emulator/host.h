@@ -62,15 +62,15 @@ CUEMU_API int cuemu_set_order(const char *order);
 CUEMU_API void cuemu_set_workers(int n);             /* 0: one a core; before the first launch */
 CUEMU_API void cuemu_set_watchdog(double seconds);   /* 0: none; default 30 */
 
-/* Where buffers lie from here on between what nothing may touch, and the byte that fills them, what is around them, and shared memory when a
- * block starts; -1: 0xFF, and in shared memory another one in each order.
+/* Where buffers lie from here on between what nothing may touch, and the byte that fills them and shared memory when a block starts; what is around
+ * buffers follows from it. -1: 0xFF, and in shared memory another one in each order.
  * CUEMU_AT_END: less than 16 bytes before it; CUEMU_AT_BEGIN: less than 128 bytes behind it, at the same address modulo 128 as at the end.
  * CUEMU_EXACT_END: the byte behind the data is the first that nothing may touch, whatever the alignment; CUEMU_EXACT_BEGIN: the one before it. */
 enum { CUEMU_AT_END = 0, CUEMU_AT_BEGIN, CUEMU_EXACT_END, CUEMU_EXACT_BEGIN };
 CUEMU_API void cuemu_arrange(int place, int fill);
 
 /* A device buffer between two unmapped megabytes, at an end of what can be read between them (cuemu_arrange). The bytes around it, at least 4096,
- * are its canary. misalign (0..15): at CUEMU_AT_END the data starts that many bytes past a multiple of 16. Null: no memory. */
+ * are its canary, another one than its neighbours'. misalign (0..15): at CUEMU_AT_END the data starts that many bytes past a multiple of 16. Null: no memory. */
 CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign);
 CUEMU_API int   cuemu_free(void *data);              /* 0, or -1: not a buffer's start */
 CUEMU_API void  cuemu_fill(void *data, size_t bytes, const void *pattern, size_t pattern_bytes);

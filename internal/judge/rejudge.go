@@ -126,8 +126,13 @@ var versions = []Constants{
 		Low: 1, High: 1,
 	},
 	{
-		Version: "20", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4"},
+		Version: "20", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, Fewer: []string{"G4"},
+	},
+	// what lies around a buffer
+	{
+		Version: "21", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
 	},
 }
 

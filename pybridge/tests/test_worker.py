@@ -57,6 +57,11 @@ BAD = """
         if what == "over":
             y = torch.empty_like(x).copy_(y)
             y.as_strided((1,), (1,), y.storage_offset() + y.numel()).fill_(1.0)
+        if what == "copied":
+            y = torch.empty_like(x).copy_(y)
+            for band in (x, y):
+                band.past = band.as_strided((1,), (1,), band.storage_offset() + band.numel())
+            y.past.copy_(x.past)
         if what == "unwritten":
             out = torch.empty_like(x)
             out[:, 1:] = y[:, 1:]
@@ -292,7 +297,8 @@ class Misbehaviour(Folder):
                 self.assertEqual(launch["inputs"], [zlib.crc32(scribbled.numpy().tobytes())])
 
         for what, guard in (("under", {"buffer": "input0", "bytes": -4, "count": 4}),
-                            ("over", {"buffer": "y", "bytes": 0, "count": 4})):
+                            ("over", {"buffer": "y", "bytes": 0, "count": 4}),
+                            ("copied", {"buffer": "y", "bytes": 0, "count": 4})):
             with self.subTest(what):
                 reply, _ = self.run_planted(what, "a")
                 self.assertEqual(reply["launches"][0]["guards"], [guard])

@@ -11,7 +11,9 @@ import torch
 import parallel_copies
 from wire import Memory, WireError
 
-CANARY = 0xC3
+CANARIES = [0xC0 | (3 + 11 * i) % 64 for i in range(64)]
+"""The bytes that fill guard bands, in the order of their choice. Buffers that exist at the same time have
+different ones: else a copy that goes past the ends of both of its tensors would change nothing."""
 GUARD = 4096
 """Bytes of canary on each side of a buffer; a multiple of every alignment that a kernel may ask for."""
 PAGE = 2 << 20
@@ -106,7 +108,9 @@ class Buffer:
         self.name = name
         self.count = count
         self._lead = PAGE if device.type == "cuda" and count >= PAGE else GUARD
-        self._all = torch.full((self._lead + count + GUARD,), CANARY, dtype=torch.uint8, device=device)
+        taken = {buffer.canary for buffer in self.alive}
+        self.canary = next((c for c in CANARIES if c not in taken), CANARIES[-1])
+        self._all = torch.full((self._lead + count + GUARD,), self.canary, dtype=torch.uint8, device=device)
         setattr(self._all.untyped_storage(), EXTENT, (self._lead, count))
         self.alive.add(self)
 
@@ -140,7 +144,7 @@ class Buffer:
         found = []
         behind = self._lead + self.count
         for band, first in ((self._all[:self._lead], -self._lead), (self._all[behind:], 0)):
-            changed = torch.nonzero(band != CANARY).flatten()
+            changed = torch.nonzero(band != self.canary).flatten()
             if changed.numel():
                 found.append({"buffer": self.name, "bytes": first + int(changed[0]),
                               "count": changed.numel()})

@@ -259,7 +259,7 @@ void end_on_report();                           // pool.cc: prints the report an
 struct Buffer {
 	char *data, *mapping;
 	size_t bytes, mapped;
-	char name[64], fill;                        // fill: of every byte around the data, and of the data at first
+	char name[64], fill;                        // fill: of the data at first; what is around it follows from it (guard_at)
 	std::atomic<bool> used;
 };
 const Buffer *nearest_buffer(const char *address, int64_t *past_end);
