@@ -9,6 +9,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/product/producttest"
 	"triad/internal/truth/truthtest"
 )
 
@@ -38,23 +39,17 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	return t
 }
 
-// mmaStep is the number of terms along k that a tensor-core instruction adds at once.
-const mmaStep = 32
-
-// adder adds the products of up to 32 numbers to a sum.
-type adder func(sum float64, x, y []float64) float64
-
 // kernel32 computes a product by plain loops: block is the promotion length, add one accumulation inside it,
 // and scale the multiplier of an element.
-func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add adder) []float64 {
+func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add producttest.Adder) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
 		for j := range n {
 			total := 0.0
 			for first := int64(0); first < k; first += block {
 				sum := 0.0
-				for s := first; s < min(first+block, k); s += mmaStep {
-					end := min(s+mmaStep, first+block, k)
+				for s := first; s < min(first+block, k); s += producttest.MMAStep {
+					end := min(s+producttest.MMAStep, first+block, k)
 					sum = add(sum, a[i*k+s:i*k+end], b[j*k+s:j*k+end])
 				}
 				total = truthtest.F32(total + truthtest.F32(sum*truthtest.F32(scale(i, j, first))))
@@ -65,46 +60,7 @@ func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) fl
 	return out
 }
 
-// inFP32 adds in sequence.
-func inFP32(sum float64, x, y []float64) float64 {
-	for k, v := range x {
-		sum = truthtest.F32(sum + v*y[k])
-	}
-	return sum
-}
-
-// tensorCore returns Hopper's adder for factors of two formats: products and sum are cut 13 bits below the
-// largest leading bit, which for a product follows from the exponents that its factors store; a subnormal's
-// is that of the smallest normal number.
-func tensorCore(x, y op.DType) adder {
-	fx, _ := tensor.FormatOf(x)
-	fy, _ := tensor.FormatOf(y)
-	return func(sum float64, x, y []float64) float64 {
-		most := math.MinInt
-		if sum != 0 {
-			most = math.Ilogb(sum)
-		}
-		for k, v := range x {
-			if !truth.IsFinite(sum + v*y[k]) {
-				return inFP32(sum, x, y)
-			}
-			if v*y[k] != 0 {
-				most = max(most, max(math.Ilogb(v), fx.EMin)+max(math.Ilogb(y[k]), fy.EMin))
-			}
-		}
-		if most == math.MinInt {
-			return 0
-		}
-		grid := math.Ldexp(1, most-13)
-		total := math.Trunc(sum/grid) * grid
-		for k, v := range x {
-			total += math.Trunc(v*y[k]/grid) * grid
-		}
-		return total
-	}
-}
-
-var truncating = tensorCore(op.E4M3, op.E4M3)
+var truncating = producttest.TensorCore(op.E4M3, op.E4M3)
 
 // scaleOf reads the multiplier of an element from the tensors of scales.
 func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
@@ -159,7 +115,7 @@ func TestAcceptsAndRejects(t *testing.T) {
 					truth := truthtest.TruthFor(t, caseOf(op.Forward, m, n, k, scaling, d), "promoted", in)
 					truthtest.Accepts(t, what+" sim", truthtest.Judged(truth, truthtest.Sims(truth)...))
 					truthtest.Accepts(t, what+" fp32", truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs,
-						scale, inFP32)))
+						scale, producttest.InFP32)))
 					truthtest.Accepts(t, what+" tensor core",
 						truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, scale, truncating)))
 					fast := truthtest.TruthFor(t, caseOf(op.Forward, m, n, k, scaling, d), "fast", in)
@@ -183,13 +139,13 @@ func TestAcceptsAndRejects(t *testing.T) {
 						// among 1024 products of one sign a single one is within the possible loss of the
 						// tensor core
 						short := kernel32(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale,
-							inFP32)
+							producttest.InFP32)
 						truthtest.Rejects(t, what+" last product missing", truthtest.Judged(truth, short))
 					}
 					if scaling == "block" {
 						first := func(i, j, _ int64) float64 { return scale(i, j, 0) }
 						truthtest.Rejects(t, what+" scale of the first block",
-							truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, first, inFP32)))
+							truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, first, producttest.InFP32)))
 					}
 				}
 			}
@@ -250,7 +206,7 @@ func TestExact(t *testing.T) {
 	}
 	scaled := func(by float64) []float64 {
 		return kernel32(m, n, k, 128, a.Float64s(), b.Float64s(),
-			func(_, _, _ int64) float64 { return by }, inFP32)
+			func(_, _, _ int64) float64 { return by }, producttest.InFP32)
 	}
 	truthtest.Accepts(t, "scale of 9 bits", truthtest.Judged(longer, scaled(2*(1+0x1p-8))))
 	truthtest.Rejects(t, "its scale in bf16", truthtest.Judged(longer, scaled(2)))
@@ -273,13 +229,13 @@ func TestBackward(t *testing.T) {
 		sgt, sat := scalesOf(r, "scale_gt", scaling, n, m, 1), scalesOf(r, "scale_at", scaling, k, m, 128)
 		truth := truthtest.TruthFor(t, caseOf(op.Backward, m, n, k, scaling, op.BF16), "promoted",
 			[]tensor.Tensor{g, sg, bt, sbt, gt, sgt, at, sat})
-		da := kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), scaleOf(scaling, sg, sbt), inFP32)
-		db := kernel32(n, k, m, 128, gt.Float64s(), at.Float64s(), scaleOf(scaling, sgt, sat), inFP32)
+		da := kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), scaleOf(scaling, sg, sbt), producttest.InFP32)
+		db := kernel32(n, k, m, 128, gt.Float64s(), at.Float64s(), scaleOf(scaling, sgt, sat), producttest.InFP32)
 		truthtest.Accepts(t, scaling, truthtest.Judged(truth, da, db))
 		noScale := scaleOf(scaling, sbt, sbt)
 		if scaling == "tensor" {
 			truthtest.Rejects(t, "scale of g missing",
-				truthtest.Judged(truth, kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), noScale, inFP32),
+				truthtest.Judged(truth, kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), noScale, producttest.InFP32),
 					db))
 		}
 	}
