@@ -5,11 +5,9 @@
 // Limits   groups may be empty, and one may have every row; they begin at any row. k = 0 writes zeros.
 // Source   DeepSeek-AI 2025, DeepGEMM: m_grouped_fp8_gemm_nt_contiguous; scales as in DeepSeek-V3 2024, arXiv:2412.19437
 // The product of a group is one of fp8_gemm, from whose parts these kernels are made. There is no backward: see the spec.
-//   naive       a thread an element; it searches the group of its row among the offsets. Costs: the search, and every number read anew
-//   tiled       a block a tile of 64 x 64, decoded into shared memory. The host does not know the offsets, so it launches as many blocks as the worst
-//               ones need: each walks along the offsets to the tile that is its own, and the last ones find none. Costs: blocks without a tile
-//   sm90_wgmma  tiles of 128 x 128 that the copy engine brings, on the tensor cores of Hopper, by blocks that stay; see grouped_fp8_gemm/wgmma.cuh.
-//               Costs: a GPU of 9.0, and rows of 16 bytes
+//   naive       a thread an element; it searches the group of its row. Costs: every number read anew
+//   tiled       a block a tile of 64 x 64, which it finds by a walk along the offsets. The host does not know them. Costs: blocks without a tile
+//   sm90_wgmma  tiles of 128 x 128 on tensor cores, by blocks that stay; see grouped_fp8_gemm/wgmma.cuh. Costs: a GPU of 9.0, rows of 16 bytes
 #include "arguments.cuh"
 #include "group_walk.cuh"
 #include "grouped_fp8_gemm/groups.cuh"
