@@ -12,7 +12,6 @@ import (
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
-	"triad/internal/truth/product/producttest"
 	"triad/internal/truth/truthtest"
 )
 
@@ -69,7 +68,7 @@ func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 				}
 				truthtest.Accepts(t, what+" sim", truthtest.Judged(p.part, truthtest.Sims(p.whole)...))
 				truthtest.Accepts(t, what+" fp32", truthtest.Judged(p.part, kernel32(m, n, k, length, a, b,
-					scale, producttest.InFP32)))
+					scale, inFP32)))
 				v := truthtest.Judged(p.part, kernel32(m, n, k, length, a, b, scale, truncating))
 				truthtest.Accepts(t, what+" tensor core", v)
 				if v[0].Covered != int64(len(f.Rows)*len(f.Cols)) || v[0].Compared != int64(len(o.R)) ||

@@ -39,9 +39,11 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	return t
 }
 
+type adder = producttest.Adder
+
 // kernel32 computes a product by plain loops: block is the promotion length, add one accumulation inside it,
 // and scale the multiplier of an element.
-func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add producttest.Adder) []float64 {
+func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add adder) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
 		for j := range n {
@@ -60,7 +62,11 @@ func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) fl
 	return out
 }
 
-var truncating = producttest.TensorCore(op.E4M3, op.E4M3)
+// What adds the products of up to 32 numbers to a sum.
+var (
+	inFP32     = producttest.InFP32
+	truncating = producttest.TensorCore(op.E4M3, op.E4M3)
+)
 
 // scaleOf reads the multiplier of an element from the tensors of scales.
 func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
@@ -115,7 +121,7 @@ func TestAcceptsAndRejects(t *testing.T) {
 					truth := truthtest.TruthFor(t, caseOf(op.Forward, m, n, k, scaling, d), "promoted", in)
 					truthtest.Accepts(t, what+" sim", truthtest.Judged(truth, truthtest.Sims(truth)...))
 					truthtest.Accepts(t, what+" fp32", truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs,
-						scale, producttest.InFP32)))
+						scale, inFP32)))
 					truthtest.Accepts(t, what+" tensor core",
 						truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, scale, truncating)))
 					fast := truthtest.TruthFor(t, caseOf(op.Forward, m, n, k, scaling, d), "fast", in)
@@ -139,13 +145,13 @@ func TestAcceptsAndRejects(t *testing.T) {
 						// among 1024 products of one sign a single one is within the possible loss of the
 						// tensor core
 						short := kernel32(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale,
-							producttest.InFP32)
+							inFP32)
 						truthtest.Rejects(t, what+" last product missing", truthtest.Judged(truth, short))
 					}
 					if scaling == "block" {
 						first := func(i, j, _ int64) float64 { return scale(i, j, 0) }
 						truthtest.Rejects(t, what+" scale of the first block",
-							truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, first, producttest.InFP32)))
+							truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, first, inFP32)))
 					}
 				}
 			}
@@ -206,7 +212,7 @@ func TestExact(t *testing.T) {
 	}
 	scaled := func(by float64) []float64 {
 		return kernel32(m, n, k, 128, a.Float64s(), b.Float64s(),
-			func(_, _, _ int64) float64 { return by }, producttest.InFP32)
+			func(_, _, _ int64) float64 { return by }, inFP32)
 	}
 	truthtest.Accepts(t, "scale of 9 bits", truthtest.Judged(longer, scaled(2*(1+0x1p-8))))
 	truthtest.Rejects(t, "its scale in bf16", truthtest.Judged(longer, scaled(2)))
@@ -229,13 +235,13 @@ func TestBackward(t *testing.T) {
 		sgt, sat := scalesOf(r, "scale_gt", scaling, n, m, 1), scalesOf(r, "scale_at", scaling, k, m, 128)
 		truth := truthtest.TruthFor(t, caseOf(op.Backward, m, n, k, scaling, op.BF16), "promoted",
 			[]tensor.Tensor{g, sg, bt, sbt, gt, sgt, at, sat})
-		da := kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), scaleOf(scaling, sg, sbt), producttest.InFP32)
-		db := kernel32(n, k, m, 128, gt.Float64s(), at.Float64s(), scaleOf(scaling, sgt, sat), producttest.InFP32)
+		da := kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), scaleOf(scaling, sg, sbt), inFP32)
+		db := kernel32(n, k, m, 128, gt.Float64s(), at.Float64s(), scaleOf(scaling, sgt, sat), inFP32)
 		truthtest.Accepts(t, scaling, truthtest.Judged(truth, da, db))
 		noScale := scaleOf(scaling, sbt, sbt)
 		if scaling == "tensor" {
 			truthtest.Rejects(t, "scale of g missing",
-				truthtest.Judged(truth, kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), noScale, producttest.InFP32),
+				truthtest.Judged(truth, kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), noScale, inFP32),
 					db))
 		}
 	}

@@ -1,9 +1,9 @@
 package groupedfp8gemm
 
 import (
+	"math"
 	"testing"
 
-	_ "triad/internal/catalog/fp8_gemm" // whose truth is that of a group
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -33,52 +33,53 @@ func TestNonFiniteRowsOfGroups(t *testing.T) {
 	sampled(t, "non_finite", "promoted").NonFiniteIsCompared(t)
 }
 
-// TestEachGroupIsAProduct: the truth of each group is fp8_gemm's of its rows and its matrix, with scales of
-// blocks: values and error bounds.
+// TestEachGroupIsAProduct: a group has the truth and the error bound that it has alone, with its rows, its
+// matrix and their scales; and the truth is the formula.
 func TestEachGroupIsAProduct(t *testing.T) {
 	o, err := truth.Get("grouped_fp8_gemm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense, err := truth.Get("fp8_gemm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const n, k = 140, 300
-	c := op.Case{Pass: op.Forward, DType: "e4m3", Distribution: "normal"}
-	sizes := map[string]int64{"tokens": 40, "groups": 3, "n": n, "k": k}
-	if c, err = o.Spec.NewCase(c, sizes, outputs); err != nil {
-		t.Fatal(err)
-	}
-	in := map[string]tensor.Tensor{}
-	all := truthtest.CaseInputs(t, o.Spec, c, 1)
-	for _, x := range all {
-		in[x.Name] = x
-	}
-	whole := truthtest.TruthFor(t, c, "promoted", all).Outputs[0]
-	starts, compared := in["offsets"].Float64s(), 0
-	part := func(name, of string, d op.DType, first int64, shape ...int64) tensor.Tensor {
-		values := in[of].Float64s()
-		each := shape[0] * shape[1]
-		return truthtest.Literal(name, d, values[first*shape[1]:first*shape[1]+each], shape...)
-	}
-	for g := range int64(3) {
-		from, rows := int64(starts[g]), int64(starts[g+1]-starts[g])
-		one := op.Case{Pass: op.Forward, DType: "e4m3", Distribution: "normal"}
-		one, err = dense.Spec.NewCase(one, map[string]int64{"m": rows, "n": n, "k": k},
-			map[string]string{"scaling": "block", "out": "fp32"})
+	const n, k, nBlocks, kBlocks = 140, 300, 2, 3
+	caseOf := func(tokens, groups int64) op.Case {
+		c := op.Case{Pass: op.Forward, DType: "e4m3", Distribution: "normal"}
+		sizes := map[string]int64{"tokens": tokens, "groups": groups, "n": n, "k": k}
+		c, err := o.Spec.NewCase(c, sizes, outputs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := truthtest.TruthFor(t, one, "promoted", []tensor.Tensor{
-			part("a", "x", op.E4M3, from, rows, k), part("scale_a", "scale_x", op.FP32, from, rows, 3),
-			part("b", "w", op.E4M3, g*n, n, k), part("scale_b", "scale_w", op.FP32, g*2, 2, 3),
+		return c
+	}
+	in, c := map[string][]float64{}, caseOf(40, 3)
+	all := truthtest.CaseInputs(t, o.Spec, c, 1)
+	for _, x := range all {
+		in[x.Name] = x.Float64s()
+	}
+	whole := truthtest.TruthFor(t, c, "promoted", all).Outputs[0]
+	compared := 0
+	for g := range int64(3) {
+		from, end := int64(in["offsets"][g]), int64(in["offsets"][g+1])
+		rows := end - from
+		part := func(name string, d op.DType, first, each int64, shape ...int64) tensor.Tensor {
+			return truthtest.Literal(name, d, in[name][first*each:(first+shape[0])*each], shape...)
+		}
+		want := truthtest.TruthFor(t, caseOf(rows, 1), "promoted", []tensor.Tensor{
+			part("x", op.E4M3, from, k, rows, k), part("scale_x", op.FP32, from, kBlocks, rows, kBlocks),
+			part("w", op.E4M3, g, n*k, 1, n, k),
+			part("scale_w", op.FP32, g, nBlocks*kBlocks, 1, nBlocks, kBlocks),
+			truthtest.Literal("offsets", op.I32, []float64{0, float64(rows)}, 2),
 		}).Outputs[0]
 		for i := range want.R {
-			at := from*n + int64(i)
-			if whole.R[at] != want.R[i] || whole.T[at] != want.T[i] {
-				t.Fatalf("group %d, element %d: %v within %v, want %v within %v", g, i, whole.R[at],
-					whole.T[at], want.R[i], want.T[i])
+			row, col := from+int64(i)/n, int64(i)%n
+			at, sum := row*n+col, 0.0
+			for z := range int64(k) {
+				sum += in["x"][row*k+z] * in["scale_x"][row*kBlocks+z/scaleBlock] * in["w"][(g*n+col)*k+z] *
+					in["scale_w"][(g*nBlocks+col/scaleBlock)*kBlocks+z/scaleBlock]
+			}
+			near := math.Abs(whole.R[at]-sum) <= 1e-12*(1+math.Abs(sum))
+			if !near || whole.R[at] != want.R[i] || whole.T[at] != want.T[i] {
+				t.Fatalf("group %d, element %d: %v within %v, alone %v within %v, the formula is %v", g, i,
+					whole.R[at], whole.T[at], want.R[i], want.T[i], sum)
 			}
 			compared++
 		}
