@@ -24,7 +24,6 @@ func TestGroupedFP8Products(t *testing.T) {
 		{"the first group's scales for all", groups, "p.scale_b.scale += g * scale_step;", "", ""},
 		{"the last rows of a group not copied", kernel, "(rows + GroupWork::few_rows - 1)", "rows", ""},
 		{"boxes of few rows over each other", kernel, " + i * box_bytes,", ",", ""},
-		{"rows that were never written", kernel, "i < vectors", "i < 0", ""},
 		{"stages that a consumer without rows keeps", kernel, "else own.pass(k_blocks);", "", ""},
 		{"a consumer that passes without its place", blocks, "\t\tlast = next;\n", "", ""},
 		{"factors of the tile before", kernel, "if (more) factors = factors_of();", "", ""},

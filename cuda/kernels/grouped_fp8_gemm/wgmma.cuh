@@ -9,7 +9,8 @@
 //
 //   Blocks are persistent and take every so-manieth tile of all groups; each warp walks along the groups to it, 32 at a time. A tile never crosses
 //   groups, but it is copied as if it did: rows of the next group make sums that are not written. Of a tile that its group does not fill, rows of x
-//   come 16 at a time, and a consumer without rows only hands the stages back: where groups have few rows, the time is that of reading w.
+//   come 16 at a time, and a consumer without rows only hands the stages back: where groups have few rows, the time is that of reading w. What
+//   the stage held before stands in the other rows; their sums are not written either.
 #ifndef TRIAD_GROUPED_FP8_GEMM_WGMMA_CUH
 #define TRIAD_GROUPED_FP8_GEMM_WGMMA_CUH
 #include "capability.cuh"
@@ -112,13 +113,6 @@ inline __global__ void __launch_bounds__(GroupTile::threads, 1) product_wgmma_gr
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	using Tile = GroupTile;
 	const Ring ring = begin_ring<Tile>(work);
-	// Rows that are not copied are multiplied all the same: at first by zeros.
-	constexpr int vectors = Tile::a_bytes / 16;
-	const uint32_t zeros[4] = {0, 0, 0, 0};
-	for (int stage = 0; stage < Tile::stages; stage++)
-		for (int i = static_cast<int>(threadIdx.x); i < vectors; i += Tile::threads) hopper::store_shared(ring.memory + Tile::a(stage) + 16 * i, zeros);
-	hopper::fence_stores();
-	__syncthreads();
 	const int k_blocks = static_cast<int>((work.groups.all.k + tile_k - 1) / tile_k);
 	const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warpgroup, 0);   // one value a warp, and the compiler knows
 	if (group == 0) {
