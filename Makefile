@@ -92,7 +92,8 @@ test-operator: test-tools
 	$(GO) test -vet=off ./internal/catalog/$(OP)
 	$(GO) test -vet=off -run $(operator_tests) ./internal/truth ./internal/run ./cuda/serve
 	build/triad compare $(OP) --quick --device cpu --offline --db build/$(OP).db
-	build/triad gradcheck $(OP) --quick --device cpu --offline --db build/$(OP).db || test $$? = 3
+	! grep -q '^\[backward\]' internal/catalog/$(OP)/$(OP).toml || \
+		build/triad gradcheck $(OP) --quick --device cpu --offline --db build/$(OP).db || test $$? = 3
 
 # Writes .ci/tests, the list of all tests and cases, from the last complete run.
 test-names:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -192,13 +193,36 @@ var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2
 // kernelIncludes lists the folders that kernel files include from.
 var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
 
+// lenders returns the operators whose parts those of an operator include.
+func lenders(t *testing.T, operator string) (names []string) {
+	t.Helper()
+	parts, err := filepath.Glob(filepath.Join("kernels", operator, "*.cuh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	included := regexp.MustCompile(`(?m)^#include "\.\./(\w+)/`)
+	for _, part := range parts {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range included.FindAllStringSubmatch(string(text), -1) {
+			if !slices.Contains(names, found[1]) {
+				names = append(names, found[1])
+			}
+		}
+	}
+	return names
+}
+
 // editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a
 // new one, together with the headers of cuda/include, rewritten for the emulator. In the first file of that
 // name that has it, parts before headers, the text from becomes to; "" changes nothing.
 func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	for _, part := range []string{operator, "hopper"} {
+	operators := append([]string{operator}, lenders(t, operator)...)
+	for _, part := range append(operators, "hopper") {
 		if err := os.Mkdir(filepath.Join(folder, part), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +259,9 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		edited = true
 		return strings.Replace(text, from, to, 1)
 	}
-	rewriteAll(filepath.Join("kernels", operator, "*.cuh"), operator, edit)
+	for _, of := range operators {
+		rewriteAll(filepath.Join("kernels", of, "*.cuh"), of, edit)
+	}
 	rewriteAll(filepath.Join("include", "*.cuh"), "", edit)
 	rewriteAll(filepath.Join("include", "hopper", "*.cuh"), "hopper", edit)
 	if !edited {

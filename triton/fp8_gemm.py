@@ -26,7 +26,7 @@ import functools
 import torch
 
 from fp8_scales import tile_scales
-from fp8_tiles import BLOCK_K, TILE_MAX, accumulate, scaled, store_scaled, strides, tiled
+from fp8_tiles import BLOCK_K, TILE_MAX, accumulate, halves_of_columns, scaled, store_scaled, strides, tiled
 from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 from product_tiles import GROUP, PLACES, described, not_described, place
 
@@ -49,28 +49,6 @@ def _halves_of_rows(a, b, row, col, k, M: tl.constexpr, N: tl.constexpr, K: tl.c
 
 
 @triton.jit
-def _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k, sb_n, sb_k,
-                       M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """The fp32 sums of the left and the right half of a tile whose blocks have their scales; b is described
-    in blocks of [N / 2, K]. Both halves take the same scales, which are read a block ahead: a product is
-    shorter than a read."""
-    left = tl.zeros([M, N // 2], tl.float32)
-    right = tl.zeros([M, N // 2], tl.float32)
-    scales_a = scale_a_ptr + tl.minimum(row + tl.arange(0, M), m - 1).to(tl.int64) * sa_m
-    scales_b = scale_b_ptr + (col // 128) * sb_n
-    blocks = tl.cdiv(k, K)
-    scale = tl.load(scales_a) * tl.load(scales_b)
-    for block in range(0, blocks):
-        following = tl.minimum(block + 1, blocks - 1)
-        ahead = tl.load(scales_a + following * sa_k) * tl.load(scales_b + following * sb_k)
-        rows = a.load([row, block * K])
-        left += tl.dot(rows, b.load([col, block * K]).T, out_dtype=tl.float32) * scale[:, None]
-        right += tl.dot(rows, b.load([col + N // 2, block * K]).T, out_dtype=tl.float32) * scale[:, None]
-        scale = ahead
-    return left, right
-
-
-@triton.jit
 def _fp8_gemm_persistent_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tiles, m, n, k, sa_m, sa_k, sb_n,
                                 sb_k, GROUP: tl.constexpr, BLOCKS: tl.constexpr, ROWS: tl.constexpr,
                                 M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
@@ -78,8 +56,8 @@ def _fp8_gemm_persistent_kernel(a, b, c_ptr, scale_a_ptr, scale_b_ptr, tiles, m,
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=BLOCKS):
         row, col = place(tile, m, n, GROUP, M, N)
         if BLOCKS:
-            left, right = _halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, m, k, sa_m, sa_k,
-                                             sb_n, sb_k, M, N, K)
+            left, right = halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, col, m, k, sa_m, sa_k,
+                                            sb_n, sb_k, M, N, K)
             store_scaled(left, c_ptr, scale_a_ptr, scale_b_ptr, row, col, m, n, sa_m, sb_n, BLOCKS, ROWS,
                           M, N // 2)
             store_scaled(right, c_ptr, scale_a_ptr, scale_b_ptr, row, col + N // 2, m, n, sa_m, sb_n,

@@ -12,10 +12,11 @@ import (
 // blockSize is the number of neighbours along a dim that share a scale in block scaling.
 const blockSize = 128
 
-// quantize returns the values of an operand [rows, cols] as its dtype holds them, and keeps the scales by
-// which they are to be multiplied: amax / largest number, rounded to fp32, one for each group. The shape of
-// the scale tensor says what a group is: [1] the tensor, [rows] a row, [rows, ceil(cols/128)] 1x128,
-// [ceil(rows/128), ceil(cols/128)] 128x128. A group of zeros has the scale 0. Under integers the operand
+// quantize returns the values of an operand [rows, cols], or of a batch of them, as its dtype holds them, and
+// keeps the scales by which they are to be multiplied: amax / largest number, rounded to fp32, one for each
+// group. The shape of the scale tensor says what a group is: [1] the tensor, [rows] a row, [rows,
+// ceil(cols/128)] 1x128, [ceil(rows/128), ceil(cols/128)] 128x128, and of a batch [batch, ceil(rows/128),
+// ceil(cols/128)] that of each matrix. A group of zeros has the scale 0. Under integers the operand
 // holds the integers themselves and the scales are powers of two, so that every product is exact; those of
 // one operand, where no other block's scale joins the same sum, have 9 significant bits, which is one more
 // than a scale kept in bf16 has.
@@ -28,7 +29,8 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 		return m.quantizePacked(t, scaleType, fill)
 	}
 	values := m.drawn[fill.Source].values
-	rows, cols := t.Shape[0], t.Shape[1]
+	n := len(t.Shape)
+	rows, cols := t.Shape[n-2], t.Shape[n-1]
 	if fill.Transposed {
 		values = transpose(values, cols, rows)
 	}
@@ -112,6 +114,10 @@ func (m *maker) typeOf(name string) (op.TensorType, error) {
 func grouping(scale []int64, rows, cols int64) (func(position int64) int64, error) {
 	blocks := (cols + blockSize - 1) / blockSize
 	switch {
+	case len(scale) == 3:
+		each, err := grouping(scale[1:], rows, cols)
+		perMatrix := scale[1] * scale[2]
+		return func(p int64) int64 { return p/(rows*cols)*perMatrix + each(p%(rows*cols)) }, err
 	case len(scale) == 1 && scale[0] == rows:
 		return func(p int64) int64 { return p / cols }, nil
 	case len(scale) == 1 && scale[0] == 1:

@@ -40,6 +40,28 @@ def accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, first, l
 
 
 @triton.jit
+def halves_of_columns(a, b, scale_a_ptr, scale_b_ptr, row, col, b_row, m, k, sa_m, sa_k, sb_n, sb_k,
+                      M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The fp32 sums of the left and the right half of a tile whose blocks have their scales; b is described
+    in blocks of [N / 2, K], and has the tile's first column in row b_row. Both halves take the same scales,
+    which are read a block ahead: a product is shorter than a read."""
+    left = tl.zeros([M, N // 2], tl.float32)
+    right = tl.zeros([M, N // 2], tl.float32)
+    scales_a = scale_a_ptr + tl.minimum(row + tl.arange(0, M), m - 1).to(tl.int64) * sa_m
+    scales_b = scale_b_ptr + (col // 128) * sb_n
+    blocks = tl.cdiv(k, K)
+    scale = tl.load(scales_a) * tl.load(scales_b)
+    for block in range(0, blocks):
+        following = tl.minimum(block + 1, blocks - 1)
+        ahead = tl.load(scales_a + following * sa_k) * tl.load(scales_b + following * sb_k)
+        rows = a.load([row, block * K])
+        left += tl.dot(rows, b.load([b_row, block * K]).T, out_dtype=tl.float32) * scale[:, None]
+        right += tl.dot(rows, b.load([b_row + N // 2, block * K]).T, out_dtype=tl.float32) * scale[:, None]
+        scale = ahead
+    return left, right
+
+
+@triton.jit
 def scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS: tl.constexpr):
     """acc with the scales of its rows and columns, or of the whole tensors."""
     if ROWS:

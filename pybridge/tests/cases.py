@@ -104,7 +104,12 @@ def quantised(
     x: torch.Tensor, dtype: torch.dtype, scales: tuple[int, ...]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """x [r, k] in an fp8 dtype and its scales, the shape of which says what a group is: all of x, a row,
-    or 1 or 128 rows by 128 columns."""
+    or 1 or 128 rows by 128 columns. Or a batch of such matrices, with scales of blocks."""
+    if x.dim() == 3:
+        parts = [quantised(matrix, dtype, scales[1:]) for matrix in x]
+        codes, of_blocks = ([part[i] for part in parts] for i in range(2))
+        empty = torch.empty(x.shape).to(dtype), torch.empty(scales)
+        return (torch.stack(codes), torch.stack(of_blocks)) if parts else empty
     if len(scales) == 1:
         amax = torch.nn.functional.pad(x.abs(), (0, 1)).amax(1)  # a column of zeros: there may be none
         amax = amax.amax().reshape(1) if scales == (1,) else amax

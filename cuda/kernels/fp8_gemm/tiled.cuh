@@ -1,4 +1,4 @@
-// tiled.cuh: the products of fp8_gemm on ordinary cores, and what a call says of its products; for fp8_linear too.
+// tiled.cuh: the products of fp8_gemm on ordinary cores, and what a call says of its products; for fp8_linear and grouped_fp8_gemm too.
 #ifndef TRIAD_FP8_GEMM_TILED_CUH
 #define TRIAD_FP8_GEMM_TILED_CUH
 #include <algorithm>
@@ -9,11 +9,8 @@
 
 namespace triad {
 
-template <int32_t FormatA, int32_t FormatB>
-__global__ void product_naive(Product p) {
-	const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-	if (i >= p.m * p.n) return;
-	const int64_t row = i / p.n, col = i % p.n;
+// An element of the product.
+template <int32_t FormatA, int32_t FormatB> __device__ inline float naive_element(const Product &p, int64_t row, int64_t col) {
 	const uint8_t *a = p.a.codes + row * p.a.row_stride, *b = p.b.codes + col * p.b.row_stride;
 	float sum = 0;
 	for (int64_t k0 = 0; k0 < p.k; k0 += scale_block) {
@@ -23,7 +20,14 @@ __global__ void product_naive(Product p) {
 			part += decode_fp8<FormatA>(a[k * p.a.k_stride]) * decode_fp8<FormatB>(b[k * p.b.k_stride]);
 		sum += scaled(part, split_scale(p.scale_a.at(row, block)), split_scale(p.scale_b.at(col, block)));
 	}
-	store_element(p.c, p.out, i, sum);
+	return sum;
+}
+
+template <int32_t FormatA, int32_t FormatB>
+__global__ void product_naive(Product p) {
+	const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+	if (i >= p.m * p.n) return;
+	store_element(p.c, p.out, i, naive_element<FormatA, FormatB>(p, i / p.n, i % p.n));
 }
 
 // Shape of a tiled block: m x n elements of c, rows x cols of them a thread, k of the reduction at a time.
@@ -62,15 +66,12 @@ __device__ void promote(float (&sum)[T::rows][T::cols], float (&part)[T::rows][T
 	}
 }
 
-// Block (x, y) computes tile x of c over the y-th part of the reduction, k_part long (a multiple of scale_block): into c where partials
-// is null, else in fp32 into partials[y][m][n].
-template <int32_t FormatA, int32_t FormatB, class T>
-__global__ void __launch_bounds__(T::threads) product_tiled(Product p, int64_t k_part, float *partials) {
+// A block's tile of c from (m0, n0) on, over the reduction from k_begin (a multiple of scale_block) to k_end: each thread hands its sums inside c to
+// store(row, col, sum).
+template <int32_t FormatA, int32_t FormatB, class T, class Store>
+__device__ inline void tile_product(const Product &p, int64_t m0, int64_t n0, int64_t k_begin, int64_t k_end, Store store) {
 	__shared__ __align__(16) float a_tile[T::k][T::m + 4];
 	__shared__ __align__(16) float b_tile[T::k][T::n + 4];
-	const int64_t tiles_n = (p.n + T::n - 1) / T::n;
-	const int64_t m0 = blockIdx.x / tiles_n * T::m, n0 = blockIdx.x % tiles_n * T::n;
-	const int64_t k_begin = blockIdx.y * k_part, k_end = min(p.k, k_begin + k_part);
 	const int t = static_cast<int>(threadIdx.x);
 	const int a_row = t % T::m, a_k = t / T::m * T::fetched, b_row = t % T::n, b_k = t / T::n * T::fetched;
 	const int row = t / (T::n / T::cols) * T::rows, col = t % (T::n / T::cols) * T::cols;
@@ -97,12 +98,20 @@ __global__ void __launch_bounds__(T::threads) product_tiled(Product p, int64_t k
 #pragma unroll
 		for (int j = 0; j < T::cols; j++) {
 			const int64_t r = m0 + row + i, c = n0 + col + j;
-			if (r >= p.m || c >= p.n) continue;
-			if (partials)
-				partials[(blockIdx.y * p.m + r) * p.n + c] = sum[i][j];
-			else
-				store_element(p.c, p.out, r * p.n + c, sum[i][j]);
+			if (r < p.m && c < p.n) store(r, c, sum[i][j]);
 		}
+}
+
+// Block (x, y) computes tile x of c over the y-th part of the reduction, k_part long (a multiple of scale_block): into c where partials
+// is null, else in fp32 into partials[y][m][n].
+template <int32_t FormatA, int32_t FormatB, class T>
+__global__ void __launch_bounds__(T::threads) product_tiled(Product p, int64_t k_part, float *partials) {
+	const int64_t tiles_n = (p.n + T::n - 1) / T::n, k_begin = blockIdx.y * k_part;
+	tile_product<FormatA, FormatB, T>(p, blockIdx.x / tiles_n * T::m, blockIdx.x % tiles_n * T::n, k_begin, min(p.k, k_begin + k_part),
+	                                  [&](int64_t row, int64_t col, float sum) {
+		                                  if (partials) partials[(blockIdx.y * p.m + row) * p.n + col] = sum;
+		                                  else store_element(p.c, p.out, row * p.n + col, sum);
+	                                  });
 }
 
 // ---- launches

@@ -34,6 +34,15 @@ template <int32_t FormatA, int32_t FormatB, class Tile> struct BlockConsumer {
 		add_scaled(sum, part, factors);
 	}
 
+	// pass hands back the stages of a tile in which this consumer has no rows. By whole warps.
+	__device__ void pass(int k_blocks) {
+		for (int k_block = 0; k_block < k_blocks; k_block++, next.next()) {
+			hopper::barrier_wait(memory + Tile::full(next.stage), next.parity);
+			hand_back<Tile>(memory, next.stage);
+		}
+		last = next;
+	}
+
 	// add_up adds the products of all stages of a tile.
 	__device__ void add_up(const Product &p, QuadFactors &factors, int k_blocks) {
 #pragma unroll

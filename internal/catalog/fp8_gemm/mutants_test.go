@@ -8,6 +8,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/product/producttest"
 	"triad/internal/truth/truthtest"
 )
 
@@ -210,7 +211,7 @@ func emulatedProduct(a truthtest.Arithmetic, p *truthtest.Prepared, left, right 
 			total := 0.0
 			for first := 0; first < k; first += length {
 				last := min(first+length, k)
-				sum := emulatedBlockSum(a, tensorCore(left.dtype, right.dtype),
+				sum := emulatedBlockSum(a, producttest.TensorCore(left.dtype, right.dtype),
 					left.values[i*left.k+first:i*left.k+last], right.values[j*left.k+first:j*left.k+last])
 				sa, sb := emulatedScales(a, left, right, i, j, first/scaleBlock)
 				total = truthtest.F32(total + truthtest.F32(sum*truthtest.F32(sa*sb)))
@@ -265,17 +266,12 @@ func emulatedScales(a truthtest.Arithmetic, left, right emulatedOperand, i, j, b
 }
 
 // emulatedBlockSum adds the products of one promotion block: in fp32, or as a tensor core does, 32 at a time.
-func emulatedBlockSum(a truthtest.Arithmetic, tensorCore adder, x, y []float64) float64 {
+func emulatedBlockSum(a truthtest.Arithmetic, tensorCore producttest.Adder, x, y []float64) float64 {
 	if a.Bug == "bf16 accumulator" {
 		return truthtest.SumLow(op.BF16, len(x), func(k int) float64 { return x[k] * y[k] })
 	}
 	if a.Other {
-		sum := 0.0
-		for first := 0; first < len(x); first += mmaStep {
-			last := min(first+mmaStep, len(x))
-			sum = tensorCore(sum, x[first:last], y[first:last])
-		}
-		return sum
+		return tensorCore.Sum(x, y)
 	}
 	s := float32(0)
 	for k, v := range x {

@@ -9,6 +9,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/product/producttest"
 	"triad/internal/truth/truthtest"
 )
 
@@ -38,11 +39,7 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	return t
 }
 
-// mmaStep is the number of terms along k that a tensor-core instruction adds at once.
-const mmaStep = 32
-
-// adder adds the products of up to 32 numbers to a sum.
-type adder func(sum float64, x, y []float64) float64
+type adder = producttest.Adder
 
 // kernel32 computes a product by plain loops: block is the promotion length, add one accumulation inside it,
 // and scale the multiplier of an element.
@@ -53,8 +50,8 @@ func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) fl
 			total := 0.0
 			for first := int64(0); first < k; first += block {
 				sum := 0.0
-				for s := first; s < min(first+block, k); s += mmaStep {
-					end := min(s+mmaStep, first+block, k)
+				for s := first; s < min(first+block, k); s += producttest.MMAStep {
+					end := min(s+producttest.MMAStep, first+block, k)
 					sum = add(sum, a[i*k+s:i*k+end], b[j*k+s:j*k+end])
 				}
 				total = truthtest.F32(total + truthtest.F32(sum*truthtest.F32(scale(i, j, first))))
@@ -65,46 +62,11 @@ func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) fl
 	return out
 }
 
-// inFP32 adds in sequence.
-func inFP32(sum float64, x, y []float64) float64 {
-	for k, v := range x {
-		sum = truthtest.F32(sum + v*y[k])
-	}
-	return sum
-}
-
-// tensorCore returns Hopper's adder for factors of two formats: products and sum are cut 13 bits below the
-// largest leading bit, which for a product follows from the exponents that its factors store; a subnormal's
-// is that of the smallest normal number.
-func tensorCore(x, y op.DType) adder {
-	fx, _ := tensor.FormatOf(x)
-	fy, _ := tensor.FormatOf(y)
-	return func(sum float64, x, y []float64) float64 {
-		most := math.MinInt
-		if sum != 0 {
-			most = math.Ilogb(sum)
-		}
-		for k, v := range x {
-			if !truth.IsFinite(sum + v*y[k]) {
-				return inFP32(sum, x, y)
-			}
-			if v*y[k] != 0 {
-				most = max(most, max(math.Ilogb(v), fx.EMin)+max(math.Ilogb(y[k]), fy.EMin))
-			}
-		}
-		if most == math.MinInt {
-			return 0
-		}
-		grid := math.Ldexp(1, most-13)
-		total := math.Trunc(sum/grid) * grid
-		for k, v := range x {
-			total += math.Trunc(v*y[k]/grid) * grid
-		}
-		return total
-	}
-}
-
-var truncating = tensorCore(op.E4M3, op.E4M3)
+// What adds the products of up to 32 numbers to a sum.
+var (
+	inFP32     = producttest.InFP32
+	truncating = producttest.TensorCore(op.E4M3, op.E4M3)
+)
 
 // scaleOf reads the multiplier of an element from the tensors of scales.
 func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {

@@ -19,6 +19,7 @@ import (
 	_ "triad/internal/catalog/gelu"
 	_ "triad/internal/catalog/gemm"
 	_ "triad/internal/catalog/gemv"
+	_ "triad/internal/catalog/grouped_fp8_gemm"
 	_ "triad/internal/catalog/grouped_gemm"
 	_ "triad/internal/catalog/hardtanh"
 	_ "triad/internal/catalog/int8_gemm"

@@ -1,6 +1,7 @@
 package product
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,13 +26,11 @@ func (o Operator) grouped(k *truth.Request, p Product, output op.TensorType) (ju
 	}
 	s := stack{cols: b.rows, starts: []int64{0}}
 	for _, g := range groups {
-		sums, err := fp32SumsOf(k, p.Epilogue, g.a, g.b)
+		m, err := o.multiply(k, p, output.DType, g.a, g.b)
 		if err != nil {
 			return judge.Target{}, err
 		}
-		s.add(&multiplication{
-			a: g.a, b: g.b, sums: sums, out: output.DType, integers: k.Distribution == "integers",
-		})
+		s.add(m)
 	}
 	if n := s.rows() * s.cols; n != output.Elements() {
 		return judge.Target{}, fmt.Errorf("%s has shape %v: want the %d elements of the groups", p.Output,
@@ -131,6 +130,9 @@ func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 		return nil, fmt.Errorf("operands of %d and %d columns, offsets %v: want as many columns, and "+
 			"offsets that rise from 0 to %d", a.k, b.k, offsets, all)
 	}
+	if !byRows && (a.scales != nil || b.scales != nil) {
+		return nil, errors.New("the groups cut the sum of operands with scales: want groups of rows")
+	}
 	groups := make([]group, len(offsets)-1)
 	for i := range groups {
 		from, to := int64(offsets[i]), int64(offsets[i+1])
@@ -143,19 +145,26 @@ func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	return groups, nil
 }
 
-// cut returns a part of a matrix without scales: some of its rows (dim 0), or of the summed dim (dim 1).
+// cut returns a part of a matrix: some of its rows (dim 0), which share no scale with others, or of the
+// summed dim (dim 1) of one without scales.
 func (o operand) cut(dim int, from, to int64) operand {
 	t := o.matrix
 	t.Shape = slices.Clone(t.Shape)
 	t.Shape[dim], t.Offset = to-from, t.Offset+from*t.Stride[dim]
+	if o.rowsPerScale == 1 && o.scales != nil {
+		o.scales = o.scales[from*o.perRow : to*o.perRow]
+	}
 	return o.with(t)
 }
 
-// ofBatch returns one matrix of a batch without scales.
+// ofBatch returns one matrix of a batch.
 func (o operand) ofBatch(i int64) operand {
 	t := o.matrix
 	t.Offset += i * t.Stride[0]
 	t.Shape, t.Stride = t.Shape[1:], t.Stride[1:]
+	if o.scales != nil {
+		o.scales = o.scales[i*o.perMatrix*o.perRow:]
+	}
 	return o.with(t)
 }
 
@@ -186,7 +195,10 @@ func groupedLoss(a, b elements, offsets, weight []float64) complex128 {
 func (o Operator) reversedGroups(p Product) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		var replaced []tensor.Tensor
-		for _, name := range []string{p.A.Tensor, p.B.Tensor} {
+		for _, name := range []string{p.A.Tensor, p.A.Scale, p.B.Tensor, p.B.Scale} {
+			if name == "" {
+				continue
+			}
 			t := first.Get(name)
 			replaced = append(replaced, truth.Moved(t, t.Shape, reversal(t.Shape, 2)))
 		}

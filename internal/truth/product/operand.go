@@ -10,15 +10,15 @@ import (
 	"triad/internal/truth"
 )
 
-// operand is a batch of matrices with their scales: the multiplier of row r (numbered through the batch) in
-// block b along k is scales[scaleRow(r)*perRow + b*along].
+// operand is a batch of matrices with their scales, as method scale reads them.
 type operand struct {
 	matrix         tensor.Tensor // seen as [rows, k] or [batch, rows, k]
 	vector         bool          // one row, and no dim of the output
 	batch, rows, k int64
 	block          int64     // of k, that a scale is for
 	scales         []float64 // nil: none
-	rowsPerScale   int64     // rows that share a scale
+	rowsPerScale   int64     // rows of a matrix that share a scale
+	perMatrix      int64     // rows of scales of one matrix; 0 where all matrices have the same
 	perRow, along  int64     // scales of one row; 1 where they go along k, else 0
 	unit           float64   // the largest power of two that every value is a multiple of
 }
@@ -65,17 +65,18 @@ func operandOf(k *truth.Request, scaling Scaling, f Factor) (operand, error) {
 }
 
 // readScales reads the multipliers of an operand: one for all, one for each row, or one for block values of
-// f.SharedRows rows, as their shape has it.
+// f.SharedRows rows of each matrix, as their shape has it.
 func (o *operand) readScales(k *truth.Request, scaling Scaling, f Factor) error {
 	s, err := k.Tensor(f.Scale)
 	if err != nil {
 		return err
 	}
 	o.scales, o.block = s.Float64s(), scaling.Block
-	switch {
-	case len(s.Shape) == 2:
+	switch n := len(s.Shape); {
+	case n > 1 && n == len(o.matrix.Shape):
 		o.rowsPerScale, o.perRow, o.along = f.SharedRows, ceilDiv(o.k, o.block), 1
-		if s.Shape[0] == ceilDiv(o.rows, f.SharedRows) && s.Shape[1] == o.perRow {
+		o.perMatrix = ceilDiv(o.rows, f.SharedRows)
+		if (n == 2 || s.Shape[0] == o.batch) && s.Shape[n-2] == o.perMatrix && s.Shape[n-1] == o.perRow {
 			return nil
 		}
 	case len(s.Shape) == 1 && s.Shape[0] == o.rows:
@@ -91,12 +92,12 @@ func (o *operand) readScales(k *truth.Request, scaling Scaling, f Factor) error 
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// scale returns the multiplier of row r in block b along k.
+// scale returns the multiplier of row r, numbered through the batch, in block b along k.
 func (o operand) scale(r, b int64) float64 {
 	if o.scales == nil {
 		return 1
 	}
-	return o.scales[r/o.rowsPerScale*o.perRow+b*o.along]
+	return o.scales[(r/o.rows*o.perMatrix+r%o.rows/o.rowsPerScale)*o.perRow+b*o.along]
 }
 
 // notFinite lists the rows with a number or scale that is not finite.

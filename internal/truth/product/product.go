@@ -188,12 +188,18 @@ func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*
 		return nil, fmt.Errorf("%s is %d matrices with %d columns and %s is %d with %d: want as many",
 			p.A.Tensor, a.batch, a.k, p.B.Tensor, b.batch, b.k)
 	}
+	return o.multiply(k, p, out, a, b)
+}
+
+// multiply returns the product of two operands, of p or of one of its groups.
+func (o Operator) multiply(k *truth.Request, p Product, out op.DType, a, b operand) (*multiplication, error) {
 	m := &multiplication{a: a, b: b, out: out, integers: k.Distribution == "integers"}
 	if k.Rules.Kappa > 0 && (a.scales != nil || b.scales != nil) {
 		m.sums = tensorCoreOf(k, o.Scaling, a, b)
 		return m, nil
 	}
-	m.sums, err = fp32SumsOf(k, p.Epilogue, a, b)
+	sums, err := fp32SumsOf(k, p.Epilogue, a, b)
+	m.sums = sums
 	return m, err
 }
 
