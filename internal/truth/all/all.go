@@ -31,6 +31,7 @@ import (
 	_ "triad/internal/catalog/moe_combine"
 	_ "triad/internal/catalog/moe_dispatch"
 	_ "triad/internal/catalog/mse"
+	_ "triad/internal/catalog/nsa_compressed"
 	_ "triad/internal/catalog/nsa_selected"
 	_ "triad/internal/catalog/nvfp4_gemv"
 	_ "triad/internal/catalog/prefix_sum"

@@ -24,6 +24,7 @@ type attention struct {
 	n, nV                               int64 // head_dim and head_dim_v
 	scale                               float64
 	causal                              bool
+	block                               int64   // of tokens that a key stands for; 0: a key is one token
 	gD, gV, gK                          float64 // growth of sums over head_dim, head_dim_v and keys
 	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
@@ -66,6 +67,7 @@ func attentionOf(k *truth.Request) (*attention, error) {
 		headsKV: key.Shape[1],
 		seqQ:    q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], nV: v.Shape[3], scale: scale.Number,
 		causal:  k.Attrs.Number("causal") != 0,
+		block:   int64(k.Attrs.Number("block_size")),
 		simOnly: k.SimOnly && !k.Rules.EveryStep,
 	}
 	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n ||
@@ -88,8 +90,12 @@ func attentionOf(k *truth.Request) (*attention, error) {
 	return a, nil
 }
 
-// visible returns the number of keys that query i sees: causal is aligned bottom-right.
+// visible returns the number of keys that query i sees: causal is aligned bottom-right, and a key that stands
+// for a block of tokens is seen from the block's last token on.
 func (a *attention) visible(i int64) int64 {
+	if a.block > 0 {
+		return min(a.seqKV, (i+1)/a.block)
+	}
 	if !a.causal {
 		return a.seqKV
 	}
