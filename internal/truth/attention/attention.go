@@ -408,7 +408,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	shift, lse := h.largestShift(m.scores), m.max+math.Log(m.l)
 	for j, e := range m.p {
 		share, eps := e/m.l, h.weightError(m.s[j], m.abs[j], m.max)
-		lost := truth.Revived(share, m.s[j]-lse, 2*shift)
+		lost := h.revived(share, m.s[j]-lse, 2*shift)
 		m.spread += truth.Weighted(share, eps) + lost
 		if lost > 0 {
 			m.revived += Grown(math.Max(m.s[j]-lse+2*shift, 0))
@@ -436,6 +436,16 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	f.t, f.tFP32, f.sim = math.Min(m.spread+m.revived, shift)+own, math.Min(m.spreadFP32, shift)+own,
 		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f
+}
+
+// revived is truth.Revived of a weight, which is stored and normalised like any other. Under tf32 it is left
+// as it is: operands that lose more than that decide there.
+func (a *attention) revived(p, logP, shift float64) float64 {
+	lost := truth.Revived(p, logP, shift)
+	if a.tf32() {
+		return lost
+	}
+	return lost + lost*(a.uP+judge.U32*a.gK)
 }
 
 // allow fills the error bounds of a row of o.
