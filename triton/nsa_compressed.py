@@ -1,5 +1,5 @@
-"""nsa_compressed: o = softmax(scale * q k^T) v and lse over the blocks c < floor((t + 1) / block_size) that have
-ended by a query's token t, of each of which there is one key and one value
+"""nsa_compressed: o = softmax(scale * q k^T) v and lse over the blocks c < floor((t + 1) / block_size) that
+have ended by a query's token t, of each of which there is one key and one value
 backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o), dS = P * (grad_o . v - delta):
     grad_q = scale * dS k; grad_k = scale * dS^T q; grad_v = P^T grad_o
 
@@ -32,7 +32,6 @@ from implementation import (
 )
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
-LOG2E = 1.4426950408889634
 
 
 @triton.jit
@@ -162,8 +161,8 @@ def _sizes(q, k, v, block_size: int):
 
 
 def forward(q, k, v, *, block_size, scale, empty_lse):
-    """q [batch, seq, heads, head_dim], k, v [batch, ceildiv(seq, block_size), heads_kv, ...] -> o [batch, seq,
-    heads, head_dim_v] of q's dtype, lse [batch, seq, heads] fp32."""
+    """q [batch, seq, heads, head_dim], k, v [batch, ceildiv(seq, block_size), heads_kv, ...] -> o [batch,
+    seq, heads, head_dim_v] of q's dtype, lse [batch, seq, heads] fp32."""
     o = q.new_empty((*q.shape[:3], v.shape[3]))
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     if o.numel():

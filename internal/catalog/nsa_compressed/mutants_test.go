@@ -116,7 +116,9 @@ func (t *compressed) byHeads(b, i, h, tokens, heads int, bug string) int {
 	return (b*tokens+i)*heads + h
 }
 
-func (t *compressed) place(r row, bug string) int { return t.byHeads(r.b, r.t, r.h, t.seq, t.heads, bug) }
+func (t *compressed) place(r row, bug string) int {
+	return t.byHeads(r.b, r.t, r.h, t.seq, t.heads, bug)
+}
 
 // visible returns the number of blocks that a row sees.
 func (t *compressed) visible(r row) int {

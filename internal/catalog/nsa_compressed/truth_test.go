@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// plainly returns o, lse, grad_q, grad_k and grad_v by the definition in fp64, pair after pair; without grad_o
-// the first two alone.
+// plainly returns o, lse, grad_q, grad_k and grad_v by the definition in fp64, pair after pair; without
+// grad_o the first two alone.
 func plainly(c op.Case, in truth.Inputs) (out [5][]float64) {
 	value := func(name string) []float64 { return in.Get(name).Float64s() }
 	dim := func(name string) int { return int(c.Dims.Get(name)) }
@@ -87,7 +87,8 @@ func caseOf(t *testing.T, pass op.Pass, size, empty string) (op.Case, truth.Inpu
 
 // TestTruthIsTheFormula: R is what the definition says, pair by pair, of whole outputs and of a sample.
 func TestTruthIsTheFormula(t *testing.T) {
-	for size, empty := range map[string]string{"1": "zero", "5": "neg_inf", "6": "zero", "43": "neg_inf", "64": "zero"} {
+	empties := map[string]string{"1": "zero", "5": "neg_inf", "6": "zero", "43": "neg_inf", "64": "zero"}
+	for size, empty := range empties {
 		for _, pass := range []op.Pass{op.Forward, op.Backward} {
 			c, in := caseOf(t, pass, size, empty)
 			want := plainly(c, in)
@@ -113,8 +114,8 @@ func TestTruthIsTheFormula(t *testing.T) {
 	}
 }
 
-// TestNothingToSee: queries before the end of the first block have rows of 0 and the attribute's lse, exactly,
-// and no gradient; the block that is not whole has none either. The others have an error bound.
+// TestNothingToSee: queries before the end of the first block have rows of 0 and the attribute's lse,
+// exactly, and no gradient; the block that is not whole has none either. The others have an error bound.
 func TestNothingToSee(t *testing.T) {
 	for _, empty := range []string{"neg_inf", "zero"} {
 		for _, pass := range []op.Pass{op.Forward, op.Backward} {

@@ -43,8 +43,8 @@ type plain struct {
 	do    []float64 // grad_o
 }
 
-// mean returns the sum of grad_o times softmax(scale * q k^T) v of a row of q over some rows of k and v; 0 over
-// none.
+// mean returns the sum of grad_o times softmax(scale * q k^T) v of a row of q over some rows of k and v; 0
+// over none.
 func (a plain) mean(z [][]complex128, row int64, keys []int64) complex128 {
 	scores, values := make([]complex128, len(keys)), make([]complex128, len(keys))
 	for i, at := range keys {

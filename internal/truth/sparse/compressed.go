@@ -84,7 +84,9 @@ func CompressedLosses(k *truth.Request) ([]truth.Loss, error) {
 		return nil, err
 	}
 	p := placesOf(k.Case, nil)
-	a := plain{n: k.Dims.Get("head_dim"), nV: k.Dims.Get("head_dim_v"), scale: k.Attrs.Number("scale"), do: in[3]}
+	a := plain{
+		n: k.Dims.Get("head_dim"), nV: k.Dims.Get("head_dim_v"), scale: k.Attrs.Number("scale"), do: in[3],
+	}
 	blocks := (p.tokens + p.size - 1) / p.size
 	return truth.Partial(differentiable, in[:3], func(z [][]complex128) complex128 {
 		total := complex128(0)

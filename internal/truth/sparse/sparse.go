@@ -1,6 +1,6 @@
-// Package sparse is the truth of the parts of native sparse attention: that in which each query sees blocks of
-// keys that it is given, and the keys of a window before it, the sum of two softmaxes, each times its gate; and
-// that over blocks which one key and one value stand for.
+// Package sparse is the truth of the parts of native sparse attention: that in which each query sees blocks
+// of keys that it is given, and the keys of a window before it, the sum of two softmaxes, each times its
+// gate; and that over blocks which one key and one value stand for.
 package sparse
 
 import (
