@@ -8,10 +8,10 @@
 //          as the last one where it is not whole, is neither read for it nor multiplied by 0.
 // Limits   D and Dv at most 256; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fla/ops/nsa; online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867
-//   naive  a block of threads a row of a result, any strides; the readable one, and the one to trust first. Costs:
-//          every head reads its keys
-//   tiled  16 rows, heads of queries that see the same blocks, a block of threads, keys 16 at a time: keys are read
-//          once for 16 rows. Costs: 67 KB of shared memory, few threads at work where blocks and groups are small
+//   naive  a block a row of a result, any strides; the readable one, and the one to trust first. Costs: every head
+//          reads its keys
+//   tiled  16 heads of queries that see the same blocks, keys 16 at a time. Costs: 67 KB of shared memory, few
+//          threads at work where blocks and groups are small
 // Pipelines  sparse/compressed.cuh, sparse/compressed_tiled.cuh
 #include "sparse/compressed_tiled.cuh"
 #include "spec/nsa_compressed.cuh"
