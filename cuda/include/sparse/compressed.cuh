@@ -15,7 +15,8 @@ struct Shape : Sizes {
 	float empty;
 
 	explicit Shape(const triad_call *call)
-	    : Sizes(call, call->attr[0], call->attr[1]), blocks(static_cast<int>(call->in[1].shape[1])), empty(call->attr[2] != 0 ? 0.0f : -INFINITY) {}
+	    : Sizes(call, call->attr[0], call->attr[1], call->in[2].shape[3]), blocks(static_cast<int>(call->in[1].shape[1])),
+	      empty(call->attr[2] != 0 ? 0.0f : -INFINITY) {}
 
 	__host__ __device__ int64_t keys() const { return batch * blocks * heads_kv; }
 	__host__ __device__ int whole() const { return tokens / size; } // the last block is never seen where it is not whole

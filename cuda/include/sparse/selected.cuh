@@ -13,16 +13,16 @@ namespace sparse {
 
 constexpr int branches = 2; // softmaxes: over the selected blocks, and over the window
 
-// Sizes hold what the kinds of sparse attention share: q is the first input, k the second, v the third.
+// Sizes hold what the kinds of sparse attention share: q is the first input, k the second.
 struct Sizes {
 	int64_t batch;
 	int tokens, heads, heads_kv, group, dim, dim_v, size; // size: of a block
 	float scale;
 
-	Sizes(const triad_call *call, double size, double scale)
+	Sizes(const triad_call *call, double size, double scale, int64_t dim_v)
 	    : batch(call->in[0].shape[0]), tokens(static_cast<int>(call->in[0].shape[1])), heads(static_cast<int>(call->in[0].shape[2])),
 	      heads_kv(static_cast<int>(call->in[1].shape[2])), group(heads / heads_kv), dim(static_cast<int>(call->in[0].shape[3])),
-	      dim_v(static_cast<int>(call->in[2].shape[3])), size(static_cast<int>(size <= tokens ? size : tokens + 1.0)), scale(static_cast<float>(scale)) {}
+	      dim_v(static_cast<int>(dim_v)), size(static_cast<int>(size <= tokens ? size : tokens + 1.0)), scale(static_cast<float>(scale)) {}
 
 	__host__ __device__ int64_t rows() const { return batch * tokens * heads; }
 };
@@ -32,7 +32,7 @@ struct Shape : Sizes {
 	int blocks, window;
 
 	explicit Shape(const triad_call *call)
-	    : Sizes(call, call->attr[0], call->attr[2]), blocks(static_cast<int>(call->in[3].shape[3])),
+	    : Sizes(call, call->attr[0], call->attr[2], call->in[2].shape[3]), blocks(static_cast<int>(call->in[3].shape[3])),
 	      window(static_cast<int>(call->attr[1] < tokens ? call->attr[1] : tokens)) {}
 
 	__host__ __device__ int64_t keys() const { return batch * tokens * heads_kv; }

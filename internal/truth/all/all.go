@@ -33,6 +33,7 @@ import (
 	_ "triad/internal/catalog/mse"
 	_ "triad/internal/catalog/nsa_compressed"
 	_ "triad/internal/catalog/nsa_selected"
+	_ "triad/internal/catalog/nsa_top_blocks"
 	_ "triad/internal/catalog/nvfp4_gemv"
 	_ "triad/internal/catalog/prefix_sum"
 	_ "triad/internal/catalog/quantize_fp8"

@@ -15,18 +15,23 @@ func later(c op.Case) int64 { return c.Dims.Get("seq") / 2 }
 // LaterChanged makes keys and values of the second half large, of either sign: a weight that should be
 // exactly 0 then shows.
 func LaterChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	return c, changedFrom(first, later(c), large)
+	return c, changedFrom(first, later(c), large, "k", "v")
 }
 
 // LaterBlocksChanged does so with keys and values of the blocks that end in the second half.
 func LaterBlocksChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	return c, changedFrom(first, later(c)/int64(c.Attrs.Number("block_size")), large)
+	return c, changedFrom(first, later(c)/int64(c.Attrs.Number("block_size")), large, "k", "v")
+}
+
+// LaterKeysChanged does so where blocks have keys alone.
+func LaterKeysChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
+	return c, changedFrom(first, later(c)/int64(c.Attrs.Number("block_size")), large, "k")
 }
 
 // NoPartOfABlock makes the key and the value of the last block NaN where it is not whole.
 func NoPartOfABlock(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	whole := c.Dims.Get("seq") / int64(c.Attrs.Number("block_size"))
-	return c, changedFrom(first, whole, func(int64) float64 { return math.NaN() })
+	return c, changedFrom(first, whole, func(int64) float64 { return math.NaN() }, "k", "v")
 }
 
 func large(i int64) float64 {
@@ -36,9 +41,10 @@ func large(i int64) float64 {
 	return 30
 }
 
-// changedFrom gives the keys and values behind the first so many of a sequence other numbers.
-func changedFrom(in truth.Inputs, first int64, number func(i int64) float64) (out []tensor.Tensor) {
-	for _, name := range []string{"k", "v"} {
+// changedFrom gives the keys or values behind the first so many of a sequence other numbers.
+func changedFrom(in truth.Inputs, first int64, number func(i int64) float64, names ...string,
+) (out []tensor.Tensor) {
+	for _, name := range names {
 		t := in.Get(name)
 		out = append(out, truth.Changed(t, func(i int64, v float64) float64 {
 			if i/(t.Shape[2]*t.Shape[3])%t.Shape[1] < first {

@@ -41,7 +41,10 @@ type places struct {
 }
 
 func placesOf(c op.Case, indices []float64) places {
-	selected, _ := c.Dims.Lookup("selected") // there is none without indices
+	selected, given := c.Dims.Lookup("selected")
+	if !given {
+		selected = int64(c.Attrs.Number("selected")) // 0 where there are no indices
+	}
 	return places{
 		batch: c.Dims.Get("batch"), tokens: c.Dims.Get("seq"), heads: c.Dims.Get("heads"),
 		headsKV: c.Dims.Get("heads_kv"), blocks: selected,
