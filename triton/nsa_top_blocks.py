@@ -2,9 +2,9 @@
 score = the mean over the heads of a group of softmax(scale * q k^T) over the blocks that have ended by its
 token t, 1 of forced blocks: own, with first_own_previous also 0 and own - 1
 
-Layout   q [batch, seq, heads, head_dim], k [batch, ceildiv(seq, block_size), heads_kv, head_dim], any strides;
-         indices [batch, seq, heads_kv, selected] int32, contiguous. fp32 (products in IEEE fp32), fp16, bf16;
-         every other value is fp32. batch and seq may be 0.
+Layout   q [batch, seq, heads, head_dim], k [batch, ceildiv(seq, block_size), heads_kv, head_dim], any
+         strides; indices [batch, seq, heads_kv, selected] int32, contiguous. fp32 (products in IEEE fp32),
+         fp16, bf16; every other value is fp32. batch and seq may be 0.
 Limits   triton: head_dim at most 256; a group of at most 64 heads
 Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fla/ops/nsa/naive.py
   triton/tiled   the heads of a query that share keys are the rows of a tile; scores are kept in memory
@@ -82,9 +82,10 @@ def forward(q, k, *, block_size, scale, forced, selected):
 
 
 def _accepts_tiled(direction, q, k, **attributes):
-    if q.shape[2] // k.shape[2] > 64 or k.shape[1] > 4096:
-        return (f"nsa_top_blocks/triton/tiled: {q.shape[2] // k.shape[2]} heads share a key, more than 64, or "
-                f"there are {k.shape[1]} blocks, more than 4096")
+    group, blocks = q.shape[2] // k.shape[2], k.shape[1]
+    if group > 64 or blocks > 4096:
+        return (f"nsa_top_blocks/triton/tiled: {group} heads share a key, more than 64, or there are {blocks} "
+                "blocks, more than 4096")
     return None
 
 

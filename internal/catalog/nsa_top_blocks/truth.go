@@ -6,4 +6,6 @@ import (
 	"triad/internal/truth/sparse"
 )
 
-var _ = truth.Register("nsa_top_blocks", truth.Definition{Forward: sparse.TopBlocks, Permits: []string{"fp32"}})
+var _ = truth.Register("nsa_top_blocks", truth.Definition{
+	Forward: sparse.TopBlocks, Permits: []string{"fp32"},
+})
