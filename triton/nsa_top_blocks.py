@@ -84,8 +84,8 @@ def forward(q, k, *, block_size, scale, forced, selected):
 def _accepts_tiled(direction, q, k, **attributes):
     group, blocks = q.shape[2] // k.shape[2], k.shape[1]
     if group > 64 or blocks > 4096:
-        return (f"nsa_top_blocks/triton/tiled: {group} heads share a key, more than 64, or there are {blocks} "
-                "blocks, more than 4096")
+        return (f"nsa_top_blocks/triton/tiled: {group} heads share a key, more than 64, or there are "
+                f"{blocks} blocks, more than 4096")
     return None
 
 
