@@ -12,39 +12,30 @@
 //   tiled  16 heads that share keys a block, keys 16 at a time: keys are read once for 16 heads. Costs: 67 KB of
 //          shared memory, few of its threads at work where fewer heads share keys
 // Pipelines  sparse/selected_naive.cuh, sparse/selected_tiled.cuh
-#include "capability.cuh"
 #include "sparse/selected_tiled.cuh"
 #include "spec/nsa_selected.cuh"
 
 namespace {
 
-using triad::sparse::Shape;
-
-// tiles: the shared memory of a block.
-triad::Limits tiles() {
-	return {triad::limit("as much shared memory as its tiles take", [](triad::Check &check, const triad_call *call) {
-		const int most = triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), needed = triad::sparse::tile_bytes(Shape(call));
-		check.that(most >= needed, "a block needs %d bytes of shared memory, this GPU gives %d", needed, most);
-	})};
-}
+const triad::Limits tiles = triad::sparse::tiles_fit<triad::sparse::Shape>();
 
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16), gradients = 31;
 
 // Weights stay in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 TRIAD_KERNEL(nsa_selected, naive, forward, .contract("fp32").dtypes(full).outputs(1).launch(TRIAD_BY_DTYPE(triad::sparse::forward_naive)))
 TRIAD_KERNEL(nsa_selected, naive, forward, .contract("p16").dtypes(halves).outputs(1).launch(TRIAD_BY_DTYPE(triad::sparse::forward_naive)))
-TRIAD_KERNEL(nsa_selected, tiled, forward, .contract("fp32").dtypes(full).outputs(1).limits(tiles()).launch(TRIAD_BY_DTYPE(triad::sparse::forward_tiled)))
-TRIAD_KERNEL(nsa_selected, tiled, forward, .contract("p16").dtypes(halves).outputs(1).limits(tiles()).launch(TRIAD_BY_DTYPE(triad::sparse::forward_tiled)))
+TRIAD_KERNEL(nsa_selected, tiled, forward, .contract("fp32").dtypes(full).outputs(1).limits(tiles).launch(TRIAD_BY_DTYPE(triad::sparse::forward_tiled)))
+TRIAD_KERNEL(nsa_selected, tiled, forward, .contract("p16").dtypes(halves).outputs(1).limits(tiles).launch(TRIAD_BY_DTYPE(triad::sparse::forward_tiled)))
 
 TRIAD_KERNEL(nsa_selected, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).workspace(triad::sparse::saved_bytes).launch(TRIAD_BY_DTYPE(triad::sparse::backward_naive)))
 TRIAD_KERNEL(nsa_selected, naive, backward,
              .contract("p16").dtypes(halves).outputs(gradients).workspace(triad::sparse::saved_bytes).launch(TRIAD_BY_DTYPE(triad::sparse::backward_naive)))
 TRIAD_KERNEL(nsa_selected, tiled, backward,
-             .contract("fp32").dtypes(full).outputs(gradients).limits(tiles()).workspace(triad::sparse::saved_bytes)
+             .contract("fp32").dtypes(full).outputs(gradients).limits(tiles).workspace(triad::sparse::saved_bytes)
              .launch(TRIAD_BY_DTYPE(triad::sparse::backward_tiled)))
 TRIAD_KERNEL(nsa_selected, tiled, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).limits(tiles()).workspace(triad::sparse::saved_bytes)
+             .contract("p16").dtypes(halves).outputs(gradients).limits(tiles).workspace(triad::sparse::saved_bytes)
              .launch(TRIAD_BY_DTYPE(triad::sparse::backward_tiled)))
 
 } // namespace

@@ -25,17 +25,31 @@ type Choice struct {
 	// scores. A place is then right if and only if it names a candidate that no earlier right place names,
 	// and no other such candidate has a surely higher score. nil: scores are exact.
 	Bounds func(row int64) func(candidate int64) (low, high float64)
+	// Places returns how many places of a row name candidates, the first ones; the others hold -1. nil: all
+	// name one.
+	Places func(row int64) int64
+}
+
+// named returns how many of k places of a row name candidates.
+func (c *Choice) named(row, k int64) int64 {
+	if c.Places == nil {
+		return k
+	}
+	return min(k, c.Places(row))
 }
 
 // Permitted returns a right choice for one row: got where it is right, another candidate where it is wrong. i
 // counts the judged rows, row those of the output.
 func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	k := int64(len(got))
+	n := c.named(row, k)
+	best, out := c.Best[i*k:][:n], slices.Repeat([]float64{-1}, int(k))
+	got = got[:n]
 	if c.Bounds != nil {
-		return c.consistent(row, c.Best[i*k:(i+1)*k], got)
+		c.consistent(row, best, got, out)
+		return out
 	}
-	best, score := c.Best[i*k:(i+1)*k], c.Scores(row)
-	out := make([]float64, k)
+	score := c.Scores(row)
 	taken := make(map[float64]bool, k)
 	for p := range got {
 		want := score(int64(best[p]))
@@ -55,13 +69,12 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 
 // consistent is Permitted where scores are computed. A wrong place gets the best candidate that is left. The
 // bounds of a row are requested once: it may have many places, and each of them considers all candidates.
-func (c *Choice) consistent(row int64, best, got []float64) []float64 {
+func (c *Choice) consistent(row int64, best, got, out []float64) {
 	bounds := c.Bounds(row)
 	low, high := make([]float64, c.Candidates), make([]float64, c.Candidates)
 	for d := range c.Candidates {
 		low[d], high[d] = bounds(d)
 	}
-	out := make([]float64, len(got))
 	taken := make([]bool, c.Candidates)
 	for p, x := range got {
 		least := math.Inf(-1)
@@ -78,7 +91,6 @@ func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 		}
 		taken[int64(out[p])] = true
 	}
-	return out
 }
 
 // names reports whether a number is that of a candidate.
@@ -89,6 +101,9 @@ func sameScore(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN
 // fault describes what is wrong with one place of a row, given its choices, where want would be right.
 func (c *Choice) fault(row int64, got []float64, place int, want float64) string {
 	x := got[place]
+	if want < 0 {
+		return fmt.Sprintf("is %s, want -1: no more candidates of its row are allowed", numberOfChoice(x))
+	}
 	if !c.names(x) {
 		return fmt.Sprintf("is %s, want one of 0 to %d", numberOfChoice(x), c.Candidates-1)
 	}

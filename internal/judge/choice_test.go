@@ -93,6 +93,46 @@ func TestChoiceAfterAWrongPlace(t *testing.T) {
 	}
 }
 
+// TestPlacesForNone: where a row has fewer candidates than places, the places behind them hold -1.
+func TestPlacesForNone(t *testing.T) {
+	right := chosenOf(1, 2, -1, 0, -1, -1)
+	right.Choice.Places = func(row int64) int64 { return 2 - row }
+	for _, bounds := range []bool{false, true} {
+		if bounds {
+			right.Choice.Bounds = func(row int64) func(int64) (float64, float64) {
+				score := right.Choice.Scores(row)
+				return func(c int64) (low, high float64) {
+					if x := score(c); !math.IsNaN(x) {
+						return x, x
+					}
+					return 9, 9
+				}
+			}
+		}
+		for _, c := range []struct {
+			places []float64
+			says   string
+		}{
+			{[]float64{1, 3, -1, 4, -1, -1}, ""},
+			{
+				[]float64{1, 2, 3, 0, -1, -1},
+				"places[0,2] is 3, want -1: no more candidates of its row are allowed; 1 of 6",
+			},
+			{[]float64{1, -1, -1, 0, -1, -1}, "places[0,1] is -1, want one of 0 to 5; 1 of 6"},
+			{
+				[]float64{1, 2, -1, -1, 0, -1},
+				"places[1,0] is -1, want one of 0 to 5; 2 of 6",
+			},
+		} {
+			v := verdict(right, answer(right, c.places...))
+			if passes := v.Status == op.StatusPass; passes != (c.says == "") ||
+				!passes && (v.Gate != "G7" || !strings.HasPrefix(v.Sentence, c.says)) {
+				t.Errorf("%v: %v %s: %q, want %q", c.places, v.Status, v.Gate, v.Sentence, c.says)
+			}
+		}
+	}
+}
+
 // TestPowerOfChoice: the power check tries choices by their rule: only a trial that happens to be a right
 // choice takes the power away.
 func TestPowerOfChoice(t *testing.T) {

@@ -134,7 +134,7 @@ row="cuda/vec,triton,torch"
 operators="quantize_fp8 quantize_int8 dropout bias_mask_scale_add rmsnorm sum dot count_equal repeat_kv cross_entropy transpose prefix_sum gemv
 	int8_gemm silu gelu add top_k segment_sum mse copy reverse relu leaky_relu hardtanh rainbow_table rgb_invert attention_mask
 	conv1d grouped_gemm nvfp4_gemv linear_cross_entropy moe moe_dispatch moe_combine mla_decode mla fp8_linear
-	nsa_selected grouped_fp8_gemm"
+	nsa_selected nsa_compressed nsa_top_blocks grouped_fp8_gemm"
 for step in "$@"; do
 	case $step in
 	attention)

@@ -1,4 +1,5 @@
 // selected.cuh: a call of attention over selected blocks and a window, as kernels see it: its sizes, which keys a query sees, how its tensors are read.
+// sparse/compressed.cuh shares the sizes and the tensors.
 #ifndef TRIAD_SPARSE_SELECTED_CUH
 #define TRIAD_SPARSE_SELECTED_CUH
 #include <cmath>
@@ -12,19 +13,28 @@ namespace sparse {
 
 constexpr int branches = 2; // softmaxes: over the selected blocks, and over the window
 
-// Shape holds the sizes and the attributes.
-struct Shape {
+// Sizes hold what the kinds of sparse attention share: q is the first input, k the second.
+struct Sizes {
 	int64_t batch;
-	int tokens, heads, heads_kv, group, dim, dim_v, blocks, size, window;
+	int tokens, heads, heads_kv, group, dim, dim_v, size; // size: of a block
 	float scale;
 
-	explicit Shape(const triad_call *call)
+	Sizes(const triad_call *call, double size, double scale, int64_t dim_v)
 	    : batch(call->in[0].shape[0]), tokens(static_cast<int>(call->in[0].shape[1])), heads(static_cast<int>(call->in[0].shape[2])),
 	      heads_kv(static_cast<int>(call->in[1].shape[2])), group(heads / heads_kv), dim(static_cast<int>(call->in[0].shape[3])),
-	      dim_v(static_cast<int>(call->in[2].shape[3])), blocks(static_cast<int>(call->in[3].shape[3])), size(static_cast<int>(call->attr[0])),
-	      window(static_cast<int>(call->attr[1] < tokens ? call->attr[1] : tokens)), scale(static_cast<float>(call->attr[2])) {}
+	      dim_v(static_cast<int>(dim_v)), size(static_cast<int>(size <= tokens ? size : tokens + 1.0)), scale(static_cast<float>(scale)) {}
 
 	__host__ __device__ int64_t rows() const { return batch * tokens * heads; }
+};
+
+// Shape adds the choice of blocks and the window.
+struct Shape : Sizes {
+	int blocks, window;
+
+	explicit Shape(const triad_call *call)
+	    : Sizes(call, call->attr[0], call->attr[2], call->in[2].shape[3]), blocks(static_cast<int>(call->in[3].shape[3])),
+	      window(static_cast<int>(call->attr[1] < tokens ? call->attr[1] : tokens)) {}
+
 	__host__ __device__ int64_t keys() const { return batch * tokens * heads_kv; }
 	// Runs of keys: one a selected block, then the window.
 	__device__ int first_run(int branch) const { return branch == 0 ? 0 : blocks; }

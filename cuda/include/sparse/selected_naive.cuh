@@ -20,7 +20,7 @@ template <class T> __device__ float dot(const T *x, int64_t x_column, const T *y
 }
 
 // score is that of a query and a key, by a warp.
-template <class T> __device__ float score(const Call<T> &a, const Row &r, int j) {
+template <class Call> __device__ float score(const Call &a, const Row &r, int j) {
 	return dot(a.q.row(r.b, r.t, r.h), a.q.column, a.k.row(r.b, j, r.h_kv), a.k.column, a.s.dim) * a.s.scale;
 }
 
@@ -30,7 +30,7 @@ struct Mean {
 	bool seen = false;
 };
 
-template <class T> __device__ Mean attend(const Call<T> &a, const Row &r, int branch, float *weight) {
+template <class Call> __device__ Mean attend(const Call &a, const Row &r, int branch, float *weight) {
 	const int t = static_cast<int>(threadIdx.x);
 	Mean m;
 	for (int i = a.s.first_run(branch); i < a.s.last_run(branch); i++) {

@@ -4,6 +4,7 @@
 // 16 at a time -> P and dS of a pair a thread -> a column of grad_k and of grad_v for all keys.
 #ifndef TRIAD_SPARSE_SELECTED_TILED_CUH
 #define TRIAD_SPARSE_SELECTED_TILED_CUH
+#include "capability.cuh"
 #include "sparse/selected_naive.cuh"
 
 namespace triad {
@@ -41,31 +42,37 @@ template <class At> __device__ void load_rows(float *to, At at, int64_t column, 
 struct Tiles {
 	float *q, *grad_o, *k, *v;
 
-	__device__ Tiles(float *memory, const Shape &s)
+	__device__ Tiles(float *memory, const Sizes &s)
 	    : q(memory), grad_o(q + tile * stride_of(s.dim)), k(grad_o + tile * stride_of(s.dim_v)), v(k + tile * stride_of(s.dim)) {}
 };
 
-inline int tile_bytes(const Shape &s) { return 2 * tile * (stride_of(s.dim) + stride_of(s.dim_v)) * static_cast<int>(sizeof(float)); }
+inline int tile_bytes(const Sizes &s) { return 2 * tile * (stride_of(s.dim) + stride_of(s.dim_v)) * static_cast<int>(sizeof(float)); }
 
 // Heads are the 16 heads of a query that a block of threads has; thread threadIdx.x has head `head` and key `key` of a pair.
 struct Heads {
 	int64_t b;
 	int t, h_kv, first, head, key;
 
-	__device__ Heads(const Shape &s, int parts) : head(static_cast<int>(threadIdx.x) / tile), key(static_cast<int>(threadIdx.x) % tile) {
+	__device__ Heads(const Sizes &s, int parts) : head(static_cast<int>(threadIdx.x) / tile), key(static_cast<int>(threadIdx.x) % tile) {
 		const int64_t query = blockIdx.x / parts;
 		h_kv = static_cast<int>(query % s.heads_kv), t = static_cast<int>(query / s.heads_kv % s.tokens), b = query / s.heads_kv / s.tokens;
 		first = static_cast<int>(blockIdx.x % parts) * tile;
 	}
-	__device__ Row row(const Shape &s, int i) const { return {b, t, h_kv * s.group + first + i, h_kv}; }
-	__device__ bool inside(const Shape &s, int i) const { return first + i < s.group; }
-	template <class T> __device__ void load_heads(float *to, const Shape &s, const View<T> &from, int columns) const {
-		load_rows(to, [&](int i) { return inside(s, i) ? from.row(b, t, h_kv * s.group + first + i) : nullptr; }, from.column, columns);
-	}
-	template <class T> __device__ void load_keys(float *to, const View<T> &from, int columns, int start, int here) const {
-		load_rows(to, [&](int i) { return i < here ? from.row(b, start + i, h_kv) : nullptr; }, from.column, columns);
-	}
+	__device__ Row row(const Sizes &s, int i) const { return {b, t, h_kv * s.group + first + i, h_kv}; }
+	__device__ bool inside(const Sizes &s, int i) const { return first + i < s.group; }
 };
+
+// load_heads copies a tile's rows of q or grad_o to shared memory, load_keys rows of k or v of its key head.
+template <class Heads, class Shape, class T> __device__ void load_heads(float *to, const Heads &x, const Shape &s, const View<T> &from, int columns) {
+	const auto row = [&](int i) -> const T * {
+		const Row r = x.row(s, i);
+		return x.inside(s, i) ? from.row(r.b, r.t, r.h) : nullptr;
+	};
+	load_rows(to, row, from.column, columns);
+}
+template <class Heads, class T> __device__ void load_keys(float *to, const Heads &x, const View<T> &from, int columns, int start, int here) {
+	load_rows(to, [&](int i) { return i < here ? from.row(x.b, start + i, x.h_kv) : nullptr; }, from.column, columns);
+}
 
 // Pairs are in shared memory: of a step the weights of each key and head, and of each head what its sums are multiplied by.
 struct Pairs {
@@ -74,9 +81,9 @@ struct Pairs {
 };
 
 // tiled_mean is softmax(scores) v of 16 heads in one branch, in column threadIdx.x; Q is in the tiles. max and total are those of the thread's head.
-template <class T>
-__device__ bool tiled_mean(const Call<T> &a, const Heads &x, int branch, const Tiles &tiles, Pairs &pairs, float (&sum)[tile], float &max, float &total) {
-	const Shape &s = a.s;
+template <class Call, class Heads>
+__device__ bool tiled_mean(const Call &a, const Heads &x, int branch, const Tiles &tiles, Pairs &pairs, float (&sum)[tile], float &max, float &total) {
+	const auto &s = a.s;
 	const int c = static_cast<int>(threadIdx.x), stride = stride_of(s.dim);
 	bool seen = false;
 #pragma unroll
@@ -88,7 +95,7 @@ __device__ bool tiled_mean(const Call<T> &a, const Heads &x, int branch, const T
 			const int here = min(tile, run.end - start);
 			seen = true;
 			__syncthreads(); // the tile and the weights before have been read
-			x.load_keys(tiles.k, a.k, s.dim, start, here);
+			load_keys(tiles.k, x, a.k, s.dim, start, here);
 			__syncthreads();
 			const float score = x.key < here ? dot_of(tiles.q + x.head * stride, tiles.k + x.key * stride, s.dim) * s.scale : -INFINITY;
 			const float top = fmaxf(max, warp_reduce<tile>(score, Max())), e = expf(score - base(top)), fall = expf(max - base(top));
@@ -125,7 +132,7 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_forward
 	const Tiles tiles(tile_memory, s);
 	const int c = static_cast<int>(threadIdx.x);
 	float out[tile] = {}, sum[tile], max, total;
-	x.load_heads(tiles.q, s, a.q, s.dim);
+	load_heads(tiles.q, x, s, a.q, s.dim);
 	for (int branch = 0; branch < branches; branch++) {
 		if (!tiled_mean(a, x, branch, tiles, pairs, sum, max, total)) continue;
 #pragma unroll
@@ -137,16 +144,41 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_forward
 		if (x.inside(s, h) && c < s.dim_v) a.o[a.number(x.row(s, h)) * s.dim_v + c] = from_float<T>(out[h]);
 }
 
+// tiled_gradient adds the grad_q of 16 heads in one branch, in column threadIdx.x; Q and grad_o are in the tiles. saved and gate are those of the
+// thread's head.
+template <class Call, class Heads>
+__device__ void tiled_gradient(const Call &a, const Heads &x, int branch, const Tiles &tiles, Pairs &pairs, Saved saved, float gate, float (&out)[tile]) {
+	const auto &s = a.s;
+	const int c = static_cast<int>(threadIdx.x), stride = stride_of(s.dim), stride_v = stride_of(s.dim_v);
+	for (int i = s.first_run(branch); i < s.last_run(branch); i++) {
+		const Run run = a.run(x.row(s, 0), i);
+		for (int start = run.first; start < run.end; start += tile) {
+			const int here = min(tile, run.end - start);
+			__syncthreads(); // tiles and gradients before have been read
+			load_keys(tiles.k, x, a.k, s.dim, start, here);
+			load_keys(tiles.v, x, a.v, s.dim_v, start, here);
+			__syncthreads();
+			const float p = expf(dot_of(tiles.q + x.head * stride, tiles.k + x.key * stride, s.dim) * s.scale - saved.lse);
+			const float dp = dot_of(tiles.grad_o + x.head * stride_v, tiles.v + x.key * stride_v, s.dim_v);
+			pairs.weight[x.key][x.head] = x.key < here ? gate * p * (dp - saved.delta) * s.scale : 0.0f;
+			__syncthreads();
+			for (int j = 0; j < here && c < s.dim; j++)
+#pragma unroll
+				for (int h = 0; h < tile; h++) out[h] = fmaf(pairs.weight[j][h], tiles.k[j * stride + c], out[h]);
+		}
+	}
+}
+
 template <class T> __global__ void __launch_bounds__(tile_threads) tiled_queries(Backward<T> a, int parts) {
 	extern __shared__ __align__(16) float tile_memory[];
 	__shared__ Pairs pairs;
 	const Shape &s = a.s;
 	const Heads x(s, parts);
 	const Tiles tiles(tile_memory, s);
-	const int c = static_cast<int>(threadIdx.x), stride = stride_of(s.dim), stride_v = stride_of(s.dim_v);
+	const int c = static_cast<int>(threadIdx.x), stride_v = stride_of(s.dim_v);
 	float out[tile] = {}, sum[tile], max, total;
-	x.load_heads(tiles.q, s, a.q, s.dim);
-	x.load_heads(tiles.grad_o, s, a.grad_o, s.dim_v);
+	load_heads(tiles.q, x, s, a.q, s.dim);
+	load_heads(tiles.grad_o, x, s, a.grad_o, s.dim_v);
 	for (int branch = 0; branch < branches; branch++) {
 		tiled_mean(a, x, branch, tiles, pairs, sum, max, total);
 		__syncthreads(); // v's tile holds o now
@@ -159,23 +191,7 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_queries
 		const Saved saved = {max + logf(total), dot_of(tiles.v + x.head * stride_v, tiles.grad_o + x.head * stride_v, s.dim_v)};
 		const float gate = x.inside(s, x.head) ? a.gate(x.row(s, x.head), branch) : 0.0f;
 		if (x.key == 0 && x.inside(s, x.head)) a.keep(x.row(s, x.head), branch, saved);
-		for (int i = s.first_run(branch); i < s.last_run(branch); i++) {
-			const Run run = a.run(x.row(s, 0), i);
-			for (int start = run.first; start < run.end; start += tile) {
-				const int here = min(tile, run.end - start);
-				__syncthreads(); // tiles and gradients before have been read
-				x.load_keys(tiles.k, a.k, s.dim, start, here);
-				x.load_keys(tiles.v, a.v, s.dim_v, start, here);
-				__syncthreads();
-				const float p = expf(dot_of(tiles.q + x.head * stride, tiles.k + x.key * stride, s.dim) * s.scale - saved.lse);
-				const float dp = dot_of(tiles.grad_o + x.head * stride_v, tiles.v + x.key * stride_v, s.dim_v);
-				pairs.weight[x.key][x.head] = x.key < here ? gate * p * (dp - saved.delta) * s.scale : 0.0f;
-				__syncthreads();
-				for (int j = 0; j < here && c < s.dim; j++)
-#pragma unroll
-					for (int h = 0; h < tile; h++) out[h] = fmaf(pairs.weight[j][h], tiles.k[j * stride + c], out[h]);
-			}
-		}
+		tiled_gradient(a, x, branch, tiles, pairs, saved, gate, out);
 	}
 #pragma unroll
 	for (int h = 0; h < tile; h++)
@@ -265,8 +281,16 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_keys(Ba
 	}
 }
 
+// tiles_fit: the shared memory of a block.
+template <class Shape> Limits tiles_fit() {
+	return {limit("as much shared memory as its tiles take", [](Check &check, const triad_call *call) {
+		const int most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), needed = tile_bytes(Shape(call));
+		check.that(most >= needed, "a block needs %d bytes of shared memory, this GPU gives %d", needed, most);
+	})};
+}
+
 // launch_tiles starts a kernel with its tiles in shared memory.
-template <class Kernel, class... Arguments> int launch_tiles(Kernel kernel, int64_t grid, const Shape &s, cudaStream_t stream, const Arguments &...arguments) {
+template <class Kernel, class... Arguments> int launch_tiles(Kernel kernel, int64_t grid, const Sizes &s, cudaStream_t stream, const Arguments &...arguments) {
 	const int bytes = tile_bytes(s);
 	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) return status;
 	kernel<<<static_cast<unsigned>(grid), tile_threads, static_cast<size_t>(bytes), stream>>>(arguments...);

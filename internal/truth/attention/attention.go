@@ -24,6 +24,7 @@ type attention struct {
 	n, nV                               int64 // head_dim and head_dim_v
 	scale                               float64
 	causal                              bool
+	block                               int64   // of tokens that a key stands for; 0: a key is one token
 	gD, gV, gK                          float64 // growth of sums over head_dim, head_dim_v and keys
 	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
@@ -66,6 +67,7 @@ func attentionOf(k *truth.Request) (*attention, error) {
 		headsKV: key.Shape[1],
 		seqQ:    q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], nV: v.Shape[3], scale: scale.Number,
 		causal:  k.Attrs.Number("causal") != 0,
+		block:   int64(k.Attrs.Number("block_size")),
 		simOnly: k.SimOnly && !k.Rules.EveryStep,
 	}
 	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n ||
@@ -88,8 +90,12 @@ func attentionOf(k *truth.Request) (*attention, error) {
 	return a, nil
 }
 
-// visible returns the number of keys that query i sees: causal is aligned bottom-right.
+// visible returns the number of keys that query i sees: causal is aligned bottom-right, and a key that stands
+// for a block of tokens is seen from the block's last token on.
 func (a *attention) visible(i int64) int64 {
+	if a.block > 0 {
+		return min(a.seqKV, (i+1)/a.block)
+	}
 	if !a.causal {
 		return a.seqKV
 	}
@@ -402,7 +408,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	shift, lse := h.largestShift(m.scores), m.max+math.Log(m.l)
 	for j, e := range m.p {
 		share, eps := e/m.l, h.weightError(m.s[j], m.abs[j], m.max)
-		lost := truth.Revived(share, m.s[j]-lse, 2*shift)
+		lost := h.revived(share, m.s[j]-lse, 2*shift)
 		m.spread += truth.Weighted(share, eps) + lost
 		if lost > 0 {
 			m.revived += Grown(math.Max(m.s[j]-lse+2*shift, 0))
@@ -430,6 +436,16 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	f.t, f.tFP32, f.sim = math.Min(m.spread+m.revived, shift)+own, math.Min(m.spreadFP32, shift)+own,
 		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f
+}
+
+// revived is truth.Revived of a weight, which is stored and normalised like any other. Under tf32 it is left
+// as it is: operands that lose more than that decide there.
+func (a *attention) revived(p, logP, shift float64) float64 {
+	lost := truth.Revived(p, logP, shift)
+	if a.tf32() {
+		return lost
+	}
+	return lost + lost*(a.uP+judge.U32*a.gK)
 }
 
 // allow fills the error bounds of a row of o.

@@ -97,8 +97,9 @@ func (b *gradients) choose(k *truth.Request) {
 		most := max(1, int64(mostPairs/max(pairs, 1)))
 		queries := int64(mostOfOne / max(pairs, 1) * float64(b.seqQ))
 		switch {
-		case b.causal && queries < b.seqQ:
-			keys = k.Sample.Columns().Last(heads*b.seqKV, max(1, min(queries, b.seqKV)))
+		case (b.causal || b.block > 0) && queries < b.seqQ:
+			last := min(queries/max(b.block, 1), b.seqKV)
+			keys = k.Sample.Columns().Last(heads*b.seqKV, max(1, last))
 		case most < heads:
 			keys = k.Sample.Columns().Within(heads, b.seqKV, most)
 		}
@@ -204,6 +205,9 @@ func (g weightedSums) addLost(lost float64) {
 
 // firstSeeing returns the first query that sees key j, seqQ where none does; all after it see the key too.
 func (b *gradients) firstSeeing(j int64) int64 {
+	if b.block > 0 {
+		return min(b.seqQ, (j+1)*b.block-1)
+	}
 	if !b.causal {
 		return 0
 	}

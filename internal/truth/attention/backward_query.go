@@ -247,7 +247,7 @@ func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
 	q.ds[c] = p * apart
 	own, ownFP32 := b.weightError(q.s[x], q.abs[x], q.base), b.weightErrorFP32(q.s[x], q.abs[x], q.base)
 	off, offFP32 := b.weightOff(p, own+q.spread), b.weightOff(p, ownFP32+q.spreadFP32)
-	off += truth.Revived(p, q.s[x]-q.base, q.shift)
+	off += b.revived(p, q.s[x]-q.base, q.shift)
 	q.pError[c] = off + truth.Weighted(p, b.uP) + b.eta
 	q.pErrorFP32[c] = offFP32 + truth.Weighted(p, judge.U32) + judge.Tiny
 	products := q.sumError(c) + b.operandError(q.dpAbs[c])

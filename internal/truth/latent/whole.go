@@ -37,52 +37,13 @@ func whole(k *truth.Request) (*truth.Request, error) {
 	for _, t := range k.In {
 		switch t.Name {
 		case "q", "o", "grad_o":
-			t.Shape, t.Stride = swapped(t.Shape), swapped(t.Stride)
+			t = attention.ByHeads(t)
 		case "kv":
 			continue
 		}
 		r.In = append(r.In, t)
 	}
 	return &r, nil
-}
-
-// swapped exchanges the two dims in the middle of four.
-func swapped(x []int64) []int64 {
-	y := slices.Clone(x)
-	if len(y) == 4 {
-		y[1], y[2] = y[2], y[1]
-	}
-	return y
-}
-
-// byToken orders the rows of an output [batch, heads, queries, n] as [batch, queries, heads, n].
-func byToken(t judge.Target) judge.Target {
-	heads, queries, n := t.Shape[1], t.Shape[2], t.Shape[3]
-	type row struct{ from, to int64 } // the from-th judged row is row to of the output
-	rows := make([]row, int64(len(t.R))/n)
-	for x := range rows {
-		r := truth.PlaceOf(t.Index, int64(x)*n) / n
-		rows[x] = row{int64(x), (r/queries/heads*queries+r%queries)*heads + r/queries%heads}
-	}
-	slices.SortFunc(rows, func(a, b row) int { return int(a.to - b.to) })
-	moved := t
-	moved.Shape = swapped(t.Shape)
-	for _, field := range []*[]float64{&moved.R, &moved.T, &moved.TFP32, &moved.Sim} {
-		was := *field
-		*field = make([]float64, 0, len(was))
-		for _, r := range rows {
-			*field = append(*field, was[r.from*n:(r.from+1)*n]...)
-		}
-	}
-	if t.Index != nil {
-		moved.Index = make([]int64, 0, len(t.Index))
-		for _, r := range rows {
-			for c := range n {
-				moved.Index = append(moved.Index, r.to*n+c)
-			}
-		}
-	}
-	return moved
 }
 
 // OfWhole returns the truth of o [batch, queries, heads, head_dim_v] and lse [batch, heads, queries] where
@@ -96,7 +57,7 @@ func OfWhole(k *truth.Request) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	out[0] = byToken(out[0])
+	out[0] = attention.ByToken(out[0])
 	return out, nil
 }
 
@@ -115,7 +76,7 @@ func GradientsOfWhole(k *truth.Request) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	dq, dkv, dv := byToken(out[0]), out[1], out[2]
+	dq, dkv, dv := attention.ByToken(out[0]), out[1], out[2]
 	n, nV := dkv.Shape[3], dv.Shape[3]
 	dkv.Name, dkv.Shape = "grad_kv", slices.Delete(slices.Clone(dkv.Shape), 1, 2)
 	for i, part := range dv.R {

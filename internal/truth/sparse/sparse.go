@@ -1,5 +1,6 @@
-// Package sparse is the truth of attention in which each query sees blocks of keys that it is given, and the
-// keys of a window before it: the sum of two softmaxes, each times its gate.
+// Package sparse is the truth of the parts of native sparse attention: that in which each query sees blocks
+// of keys that it is given, and the keys of a window before it, the sum of two softmaxes, each times its
+// gate; and that over blocks which one key and one value stand for.
 package sparse
 
 import (
@@ -40,9 +41,13 @@ type places struct {
 }
 
 func placesOf(c op.Case, indices []float64) places {
+	selected, given := c.Dims.Lookup("selected")
+	if !given {
+		selected = int64(c.Attrs.Number("selected")) // 0 where there are no indices
+	}
 	return places{
 		batch: c.Dims.Get("batch"), tokens: c.Dims.Get("seq"), heads: c.Dims.Get("heads"),
-		headsKV: c.Dims.Get("heads_kv"), blocks: c.Dims.Get("selected"),
+		headsKV: c.Dims.Get("heads_kv"), blocks: selected,
 		size: int64(c.Attrs.Number("block_size")), window: int64(c.Attrs.Number("window")), indices: indices,
 	}
 }
