@@ -16,7 +16,9 @@ import math
 import torch
 
 from implementation import (
+    INTERPRETED,
     Implementation,
+    ceildiv,
     next_power_of_2,
     tl,
     triton,
@@ -24,46 +26,58 @@ from implementation import (
 
 
 @triton.jit
+def _scores(q, k_at, start, end, k_s, k_d, n, scale, N: tl.constexpr, D: tl.constexpr):
+    """The scores of rows of q and the blocks from start on, N, of which those before end are there."""
+    c, d = start + tl.arange(0, N), tl.arange(0, D)
+    k = tl.load(k_at + c.to(tl.int64)[:, None] * k_s + d[None, :] * k_d,
+                mask=(c < end)[:, None] & (d < n)[None, :], other=0.0)
+    return tl.dot(q, tl.trans(k), input_precision="ieee") * scale, c
+
+
+@triton.jit
 def _nsa_top_blocks_kernel(q_ptr, k_ptr, score_ptr, to_ptr, seq, heads, heads_kv, n, blocks, selected, size,
                            scale, q_b, q_s, q_h, q_d, k_b, k_s, k_h, k_d, NEAR: tl.constexpr,
-                           M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, C: tl.constexpr):
-    """A row of indices: the scores of its blocks, N at a time, of the M heads of a group, to memory; then the
-    best of C again and again. scale counts powers of two."""
-    row, group = tl.program_id(0).to(tl.int64), heads // heads_kv
-    b, t, hk = row // heads_kv // seq, row // heads_kv % seq, row % heads_kv
-    own, seen = t // size, (t + 1) // size
-    h, d = tl.arange(0, M), tl.arange(0, D)
-    q = tl.load(q_ptr + b * q_b + t * q_s + (hk * group + h)[:, None] * q_h + d[None, :] * q_d,
-                mask=(h < group)[:, None] & (d < n)[None, :], other=0.0)
-    k_at = k_ptr + b * k_b + hk * k_h
-    m, l = tl.full([M], float("-inf"), tl.float32), tl.zeros([M], tl.float32)
-    for start in range(0, seen, N):
-        c = start + tl.arange(0, N)
-        k = tl.load(k_at + c.to(tl.int64)[:, None] * k_s + d[None, :] * k_d,
-                    mask=(c < seen)[:, None] & (d < n)[None, :], other=0.0)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        s = tl.where((c < seen)[None, :], s, float("-inf"))
+                           T: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+                           C: tl.constexpr):
+    """The rows of indices of T queries and a key head: the scores of their blocks, N at a time, of the M
+    heads of the group, to memory; then the best of C again and again. scale counts powers of two."""
+    b, hk, group = (tl.program_id(1) // heads_kv).to(tl.int64), tl.program_id(1) % heads_kv, heads // heads_kv
+    first, d = tl.program_id(0) * T, tl.arange(0, D)
+    r = tl.arange(0, T * M)
+    t, h = first + r // M, r % M
+    inside, seen = (t < seq) & (h < group), (t + 1) // size
+    q = tl.load(q_ptr + b * q_b + t.to(tl.int64)[:, None] * q_s + (hk * group + h)[:, None] * q_h
+                + d[None, :] * q_d, mask=inside[:, None] & (d < n)[None, :], other=0.0)
+    k_at, end = k_ptr + b * k_b + hk * k_h, tl.minimum(first + T, seq) // size
+    m, l = tl.full([T * M], float("-inf"), tl.float32), tl.zeros([T * M], tl.float32)
+    for start in range(0, end, N):
+        s, c = _scores(q, k_at, start, end, k_s, k_d, n, scale, N, D)
+        s = tl.where(c[None, :] < seen[:, None], s, float("-inf"))
         m_new = tl.maximum(m, tl.max(s, axis=1))
-        l = l * tl.exp2(m - m_new) + tl.sum(tl.exp2(s - m_new[:, None]), axis=1)
+        base = tl.where(m_new == float("-inf"), 0.0, m_new)  # -inf - -inf would be NaN
+        l = l * tl.exp2(m - base) + tl.sum(tl.exp2(s - base[:, None]), axis=1)
         m = m_new
-    for start in range(0, own + 1, N):
-        c = start + tl.arange(0, N)
-        k = tl.load(k_at + c.to(tl.int64)[:, None] * k_s + d[None, :] * k_d,
-                    mask=(c < seen)[:, None] & (d < n)[None, :], other=0.0)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        p = tl.where((c < seen)[None, :] & (h < group)[:, None], tl.exp2(s - m[:, None]) / l[:, None], 0.0)
-        score = tl.sum(p, axis=0)
-        forced = c == own
+    query = first + tl.arange(0, T)
+    own, row = query // size, ((b * seq + query) * heads_kv + hk)[:, None]
+    for start in range(0, tl.cdiv(tl.minimum(first + T, seq), size), N):
+        s, c = _scores(q, k_at, start, end, k_s, k_d, n, scale, N, D)
+        there = (c[None, :] < seen[:, None]) & inside[:, None]
+        p = tl.where(there, tl.exp2(s - m[:, None]) / l[:, None], 0.0)
+        score = tl.sum(tl.reshape(p, (T, M, N)), axis=1)
+        forced = c[None, :] == own[:, None]
         if NEAR:
-            forced = forced | (c == 0) | (c == own - 1)
-        tl.store(score_ptr + row * blocks + c, tl.where(forced, float("inf"), score), mask=c < blocks)
+            forced = forced | (c == 0)[None, :] | (c[None, :] == own[:, None] - 1)
+        tl.store(score_ptr + row * blocks + c[None, :], tl.where(forced, float("inf"), score),
+                 mask=(c < blocks)[None, :] & (query < seq)[:, None])
     tl.debug_barrier()
-    at = tl.arange(0, C)
-    score = tl.load(score_ptr + row * blocks + at, mask=at <= own, other=-1.0)
+    at = tl.arange(0, C)[None, :]
+    allowed = (at <= own[:, None]) & (query < seq)[:, None]
+    score = tl.load(score_ptr + row * blocks + at, mask=allowed, other=-1.0)
+    to = to_ptr + ((b * seq + query) * heads_kv + hk) * selected
     for place in range(selected):
-        best = tl.argmax(score, axis=0)
-        tl.store(to_ptr + row * selected + place, tl.where(place <= own, best, -1))
-        score = tl.where(at == best, -1.0, score)
+        best = tl.argmax(score, axis=1)
+        tl.store(to + place, tl.where(place <= own, best, -1), mask=query < seq)
+        score = tl.where(at == best[:, None], -1.0, score)
 
 
 def forward(q, k, *, block_size, scale, forced, selected):
@@ -73,10 +87,13 @@ def forward(q, k, *, block_size, scale, forced, selected):
     indices = torch.empty((batch, seq, heads_kv, selected), dtype=torch.int32, device=q.device)
     if indices.numel():
         score = torch.empty((batch * seq * heads_kv, blocks), dtype=torch.float32, device=q.device)
-        _nsa_top_blocks_kernel[(batch * seq * heads_kv,)](
+        heads_each, queries = max(16, next_power_of_2(heads // heads_kv)), 1
+        if INTERPRETED:  # few programs are fast
+            queries = max(1, min(64, next_power_of_2(seq), 4096 // heads_each))
+        _nsa_top_blocks_kernel[ceildiv(seq, queries), batch * heads_kv](
             q, k, score, indices, seq, heads, heads_kv, n, blocks, selected, min(block_size, seq + 1),
             scale * 1.4426950408889634, *q.stride(), *k.stride(), NEAR=forced == "first_own_previous",
-            M=max(16, next_power_of_2(heads // heads_kv)), N=max(16, min(32, next_power_of_2(blocks))),
+            T=queries, M=heads_each, N=max(16, min(64 if INTERPRETED else 32, next_power_of_2(blocks))),
             D=max(16, next_power_of_2(n)), C=next_power_of_2(blocks), num_warps=4, num_stages=1)
     return indices
 
