@@ -340,12 +340,14 @@ class OwnFile(Written):
             SOURCE = open("nowhere/relu.cu").read()
             ROOT = os.environ["NO_SUCH_NAME_OF_OURS"]
             N = int(sys.argv[1])
+            with open("nowhere/gelu.cu") as file: TEXT = file.read()
+            PARTS = TEXT.split()
             def f(x): return x
             def g(x): return _compiled.g(x)
             """)
         module = self.load("mine.py")
         self.assertEqual(module.f(3), 3)
-        for name in ("SOURCE", "ROOT", "N"):
+        for name in ("SOURCE", "ROOT", "N", "TEXT", "PARTS"):
             with self.assertRaises(own_lines.Missing):
                 own_lines.must_be_here(getattr(module, name))
         with self.assertRaisesRegex(own_lines.Missing, "cannot import name '_compiled'"):

@@ -134,9 +134,8 @@ def _pass_over(node: ast.stmt, e: Exception, tree: ast.Module, path: str, flags:
     if _shows(node):
         print(f"triad: line {node.lineno} shows or tests what the file defines, and failed:\n"
               f"{traceback.format_exc()}", file=sys.stderr)
-        if isinstance(e, Missing):
-            for name in _stored(node):
-                module.__dict__[name] = _Absent(str(e))
+        if isinstance(e, (Missing, OSError)) and (names := _stored(node)):  # "with open(...) as f: ..."
+            _leave(names, e, path, node.lineno, module)
         return
     if isinstance(e, Missing) and isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         with contextlib.suppress(Missing):  # an annotation of a class that is not here needs none
