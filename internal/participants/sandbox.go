@@ -2,6 +2,7 @@ package participants
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"triad/cuda/build"
@@ -33,11 +34,12 @@ func (a *Source) BoxOf(ctx context.Context, f *added.Flags, g *machine.GPU) (con
 }
 
 // ObservesMains returns what runs the main() of a CUDA file once to see how it calls its kernels. Without a
-// sandbox or a compiler for the emulator it sees nothing: nobody asked for main() to run.
+// sandbox or a compiler for the emulator it sees nothing, and says so: nobody asked for main() to run.
 func (a *Source) ObservesMains(ctx context.Context) func(file, text string, flags []string) *observed.Run {
 	observer := sync.OnceValues(func() (observe.Observer, error) {
 		box, err := sandbox.Find(ctx)
 		if err != nil {
+			fmt.Fprintf(a.Err, "triad: how main() calls kernels is not seen: %v\n", err)
 			return observe.Observer{}, err
 		}
 		builder, err := a.ProgramBuilder(ctx)
@@ -54,9 +56,7 @@ func (a *Source) ObservesMains(ctx context.Context) func(file, text string, flag
 		}
 		seen[key] = nil
 		if o, err := observer(); err == nil {
-			if run, err := o.File(ctx, file, text, flags); err == nil {
-				seen[key] = run
-			}
+			seen[key], _ = o.File(ctx, file, text, flags) // what it did before an error
 		}
 		return seen[key]
 	}
