@@ -29,7 +29,7 @@ func Examine(ctx context.Context, a *machine.Workers, limits worker.Limits) ([]r
 		Subject: "triad", State: "ok",
 		Detail: triad.Version + " " + host.Commit(ctx),
 	}}
-	findings = append(findings, HostCompiler(ctx))
+	findings = append(findings, HostCompiler(ctx), Sandbox(ctx))
 	findings = append(findings, gpuFindings(ctx, a)...)
 	findings = append(findings, nvcc(ctx, a))
 	findings = append(findings, Python(ctx, environment)...)

@@ -15,6 +15,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/judge"
 	"triad/internal/report"
+	"triad/internal/sandbox"
 	"triad/internal/timing"
 	"triad/pybridge"
 )
@@ -29,6 +30,17 @@ func HostCompiler(ctx context.Context) report.Finding {
 		}
 	}
 	return report.Finding{Subject: "C++ compiler", State: "ok", Detail: c.Version + " at " + c.Path}
+}
+
+// Sandbox returns what strangers' files and the main() of a user's file run in, or how to get it.
+func Sandbox(ctx context.Context) report.Finding {
+	if _, err := sandbox.Find(ctx); err != nil {
+		return report.Finding{Subject: "sandbox", State: "note", Detail: err.Error()}
+	}
+	return report.Finding{
+		Subject: "sandbox", State: "ok",
+		Detail: "bubblewrap: strangers' files run in it, and the main() of yours",
+	}
 }
 
 // Python returns the Python of an environment and the versions of its packages, or how to get one.
