@@ -24,6 +24,8 @@ from implementation import (
     triton,
 )
 
+DIFFERENTIABLE = ()  # of the inputs of reference
+
 
 @triton.jit
 def _scores(q, k_at, start, end, k_s, k_d, n, scale, N: tl.constexpr, D: tl.constexpr):
