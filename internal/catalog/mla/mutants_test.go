@@ -160,8 +160,6 @@ func (t *attending) score(b, i, h, j int) float32 {
 	return s
 }
 
-var noScore = float32(math.Inf(-1))
-
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	t := attendingOf(a, p)
 	o, lse := t.forward()
@@ -183,69 +181,21 @@ func (t *attending) forward() (o, lse []float32) {
 func (t *attending) forwardRow(b, i, h int, o []float32) float32 {
 	keys := t.visible(i)
 	if keys == 0 {
-		return noScore
+		return truthtest.NoScore
 	}
-	most, total := noScore, float32(0)
-	switch t.Bug {
-	case "maximum begins at 0":
-		most = 0
-	case "-5e4 for -inf":
-		most = -5e4
-	case "last block of keys dropped":
+	if t.Bug == "last block of keys dropped" {
 		keys = max((keys-1)/truthtest.Warp*truthtest.Warp, 1)
 	}
+	sum := t.Online(t.d, truthtest.Warp, o)
 	for first := 0; first < keys; first += t.Block {
 		var scores []float32
-		before := most
 		for j := first; j < min(first+t.Block, keys); j++ {
 			scores = append(scores, t.score(b, i, h, j))
-			most = max(most, scores[len(scores)-1])
 		}
-		padding := (truthtest.Warp - len(scores)%truthtest.Warp) % truthtest.Warp
-		if t.Bug == "padding of scores 0" && padding > 0 {
-			most = max(most, 0)
-		}
-		base := most
-		if base == noScore {
-			base = 0
-		}
-		decay := t.Weight(before - base)
-		if t.Bug != "total not rescaled" {
-			total *= decay
-		}
-		for c := range o {
-			if t.Bug != "sum not rescaled" {
-				o[c] *= decay
-			}
-		}
-		if t.Bug == "padding of scores 0" {
-			total += t.Weight(-base) * float32(padding)
-		}
-		for x, s := range scores {
-			e := t.Weight(s - base)
-			total += e
-			t.Accumulate(o, t.StoredWeight(t.d, e), t.value(b, first+x))
-		}
+		sum.Step(scores, func(x int) []float64 { return t.value(b, first+x) })
 	}
-	return t.finish(o, most, total)
-}
-
-func (t *attending) finish(o []float32, most, total float32) float32 {
-	for c := range o {
-		if t.Bug != "not normalised" {
-			o[c] = float32(t.Fast(float64(o[c] / total)))
-		}
-	}
-	logL := float32(math.Log(float64(total)))
-	switch {
-	case most == noScore:
-		return float32(math.NaN())
-	case t.Bug == "lse without log l":
-		return most
-	case t.Bug == "lse in base 2":
-		return (most + logL) * float32(math.Log2E)
-	}
-	return most + logL
+	sum.Normalise()
+	return sum.LSE()
 }
 
 // gradients are the sums of one case. keys and values are the parts of grad_kv, of rows of n elements; one
@@ -311,7 +261,7 @@ func (t *attending) backwardRow(g *gradients, b, i, h int) {
 		delta = 0
 	}
 	lse := float32(g.lse[t.statistic(b, i, h)])
-	if lse == noScore {
+	if lse == truthtest.NoScore {
 		return
 	}
 	last := func(x, n int) bool { return x >= (n-1)/truthtest.Vector*truthtest.Vector }

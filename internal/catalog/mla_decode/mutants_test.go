@@ -177,21 +177,6 @@ func (t *decoder) score(b, i, h, j int) float32 {
 	return s
 }
 
-// part holds the sums of some tokens of a sequence.
-type part struct {
-	sum        []float32
-	max, total float32
-}
-
-var noScore = float32(math.Inf(-1))
-
-func base(most float32) float32 {
-	if most == noScore {
-		return 0
-	}
-	return most
-}
-
 // row fills a row of o and returns its lse.
 func (t *decoder) row(b, i, h int, o []float64) float32 {
 	keys := t.visible(b, i)
@@ -202,7 +187,7 @@ func (t *decoder) row(b, i, h int, o []float64) float32 {
 	if t.Other { // two parts of whole pages
 		each = ((keys+page-1)/page + 1) / 2 * page
 	}
-	var parts []part
+	var parts []truthtest.Online
 	for first := 0; first < keys; first += each {
 		parts = append(parts, t.part(b, i, h, first, min(first+each, keys)))
 	}
@@ -211,93 +196,47 @@ func (t *decoder) row(b, i, h int, o []float64) float32 {
 	}
 	whole := t.joined(parts)
 	for c := range o {
-		o[c] = float64(whole.sum[c])
+		o[c] = float64(whole.O[c])
 		if t.Bug != "not normalised" {
-			o[c] = t.Fast(float64(whole.sum[c] / whole.total))
+			o[c] = t.Fast(float64(whole.O[c] / whole.Total))
 		}
 	}
-	logL := float32(math.Log(float64(whole.total)))
-	switch {
-	case whole.max == noScore:
-		return float32(math.NaN())
-	case t.Bug == "lse without log l":
-		return whole.max
-	case t.Bug == "lse in base 2":
-		return (whole.max + logL) * float32(math.Log2E)
-	case t.Bug == "lse of the last part":
-		last := parts[len(parts)-1]
-		return last.max + float32(math.Log(float64(last.total)))
+	if t.Bug == "lse of the last part" && whole.Most != truthtest.NoScore {
+		return parts[len(parts)-1].LSE()
 	}
-	return whole.max + logL
+	return whole.LSE()
 }
 
-func (t *decoder) joined(parts []part) part {
-	whole := part{sum: make([]float32, t.nV), max: noScore}
+func (t *decoder) joined(parts []truthtest.Online) truthtest.Online {
+	whole := truthtest.Online{Arithmetic: t.Arithmetic, O: make([]float32, t.nV), Most: truthtest.NoScore}
 	for _, p := range parts {
-		whole.max = max(whole.max, p.max)
+		whole.Most = max(whole.Most, p.Most)
 	}
 	for _, p := range parts {
-		w := t.Weight(p.max - base(whole.max))
+		w := t.Weight(p.Most - truthtest.Base(whole.Most))
 		switch t.Bug {
 		case "parts joined without their maxima":
 			w = 1
 		case "mean of the parts":
-			w = 1 / p.total
+			w = 1 / p.Total
 		}
-		whole.total += w * p.total
-		for c, v := range p.sum {
-			whole.sum[c] += w * v
+		whole.Total += w * p.Total
+		for c, v := range p.O {
+			whole.O[c] += w * v
 		}
 	}
 	return whole
 }
 
 // part takes the tokens from first to end, Block of them in a step.
-func (t *decoder) part(b, i, h, first, end int) part {
-	p := part{sum: make([]float32, t.nV), max: noScore}
-	switch t.Bug {
-	case "maximum begins at 0":
-		p.max = 0
-	case "-5e4 for -inf":
-		p.max = -5e4
-	}
+func (t *decoder) part(b, i, h, first, end int) truthtest.Online {
+	p := t.Online(t.d, truthtest.Warp, make([]float32, t.nV))
 	for from := first; from < end; from += t.Block {
-		scores, most := []float32{}, p.max
+		var scores []float32
 		for j := from; j < min(from+t.Block, end); j++ {
 			scores = append(scores, t.score(b, i, h, j))
-			most = max(most, scores[len(scores)-1])
 		}
-		padding := (truthtest.Warp - len(scores)%truthtest.Warp) % truthtest.Warp
-		if t.Bug == "padding of scores 0" && padding > 0 {
-			most = max(most, 0)
-		}
-		decay := t.Weight(p.max - base(most))
-		p.max = most
-		if t.Bug != "total not rescaled" {
-			p.total *= decay
-		}
-		if t.Bug != "sum not rescaled" {
-			for c := range p.sum {
-				p.sum[c] *= decay
-			}
-		}
-		if t.Bug == "padding of scores 0" {
-			p.total += t.Weight(-base(most)) * float32(padding)
-		}
-		for x, s := range scores {
-			e := t.Weight(s - base(most))
-			p.total += e
-			t.accumulate(p.sum, t.StoredWeight(t.d, e), t.value(b, from+x))
-		}
+		p.Step(scores, func(x int) []float64 { return t.value(b, from+x) })
 	}
 	return p
-}
-
-func (t *decoder) accumulate(to []float32, w float32, x []float64) {
-	for c, v := range x {
-		to[c] += w * float32(v)
-		if t.Bug == "o accumulated in bf16" {
-			to[c] = float32(tensor.Round(op.BF16, float64(to[c]), false))
-		}
-	}
 }

@@ -74,7 +74,7 @@ func compressedOf(a truthtest.Arithmetic, p *truthtest.Prepared) *compressed {
 		batch: int(q.Shape[0]), seq: int(q.Shape[1]), heads: int(q.Shape[2]), headsKV: int(k.Shape[2]),
 		blocks: int(k.Shape[1]), n: int(q.Shape[3]), nV: int(p.In["v"].Shape[3]),
 		size: int(p.Attrs.Number("block_size")), scale: float32(p.Attrs.Number("scale")),
-		empty: noScore,
+		empty: truthtest.NoScore,
 	}
 	t.group = t.heads / t.headsKV
 	zero := p.Attrs.Text("empty_lse") == "zero"
@@ -95,8 +95,6 @@ func compressedOf(a truthtest.Arithmetic, p *truthtest.Prepared) *compressed {
 	}
 	return t
 }
-
-var noScore = float32(math.Inf(-1))
 
 // row is a head of a query.
 type row struct{ b, t, h int }
@@ -192,12 +190,7 @@ func (t *compressed) forward() (o, lse []float32) {
 // forwardRow fills a row of o and returns its lse, Block blocks in a step.
 func (t *compressed) forwardRow(r row, o []float32) float32 {
 	begin, end := 0, t.visible(r)
-	most, total := noScore, float32(0)
 	switch t.Bug {
-	case "maximum begins at 0":
-		most = 0
-	case "-5e4 for -inf":
-		most = -5e4
 	case "last part of a tile dropped":
 		end = max((end-1)/truthtest.Vector*truthtest.Vector, min(end, 1))
 	case "first block dropped":
@@ -213,58 +206,16 @@ func (t *compressed) forwardRow(r row, o []float32) float32 {
 		}
 		return t.empty
 	}
+	sum := t.Online(t.d, truthtest.Vector, o)
 	for first := begin; first < end; first += t.Block {
 		var scores []float32
-		before := most
 		for c := first; c < min(first+t.Block, end); c++ {
 			scores = append(scores, t.score(r, c))
-			most = max(most, scores[len(scores)-1])
 		}
-		padding := (truthtest.Vector - len(scores)%truthtest.Vector) % truthtest.Vector
-		if t.Bug == "padding of scores 0" && padding > 0 {
-			most = max(most, 0)
-		}
-		base := most
-		if base == noScore {
-			base = 0
-		}
-		decay := t.Weight(before - base)
-		if t.Bug != "total not rescaled" {
-			total *= decay
-		}
-		for c := range o {
-			if t.Bug != "sum not rescaled" {
-				o[c] *= decay
-			}
-		}
-		if t.Bug == "padding of scores 0" {
-			total += t.Weight(-base) * float32(padding)
-		}
-		for x, s := range scores {
-			e := t.Weight(s - base)
-			total += e
-			t.Accumulate(o, t.StoredWeight(t.d, e), t.key(t.v, t.nV, r, first+x))
-		}
+		sum.Step(scores, func(x int) []float64 { return t.key(t.v, t.nV, r, first+x) })
 	}
-	return t.finish(o, most, total)
-}
-
-func (t *compressed) finish(o []float32, most, total float32) float32 {
-	for c := range o {
-		if t.Bug != "not normalised" {
-			o[c] = float32(t.Fast(float64(o[c] / total)))
-		}
-	}
-	logL := float32(math.Log(float64(total)))
-	switch {
-	case most == noScore:
-		return float32(math.NaN())
-	case t.Bug == "lse without log l":
-		return most
-	case t.Bug == "lse in base 2":
-		return (most + logL) * float32(math.Log2E)
-	}
-	return most + logL
+	sum.Normalise()
+	return sum.LSE()
 }
 
 // gradients are the sums of one case.

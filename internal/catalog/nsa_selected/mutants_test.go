@@ -1,7 +1,6 @@
 package nsa_selected
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -204,47 +203,22 @@ func (t *selected) score(r row, j int) float32 {
 	return s
 }
 
-var noScore = float32(math.Inf(-1))
-
 // mean returns softmax(scores) v over some keys, Block keys in a step, and lse.
 func (t *selected) mean(r row, keys []int) (o []float32, lse float32) {
 	o = make([]float32, t.nV)
-	most, total := noScore, float32(0)
-	if t.Bug == "maximum begins at 0" {
-		most = 0
-	}
+	sum := t.Online(t.d, truthtest.Warp, o)
 	for first := 0; first < len(keys); first += t.Block {
 		part := keys[first:min(first+t.Block, len(keys))]
-		scores, before := make([]float32, len(part)), most
+		scores := make([]float32, len(part))
 		for x, j := range part {
 			scores[x] = t.score(r, j)
-			most = max(most, scores[x])
 		}
-		base := most
-		if base == noScore {
-			base = 0
-		}
-		decay := t.Weight(before - base)
-		if t.Bug != "total not rescaled" {
-			total *= decay
-		}
-		for c := range o {
-			if t.Bug != "sum not rescaled" {
-				o[c] *= decay
-			}
-		}
-		for x, s := range scores {
-			e := t.Weight(s - base)
-			total += e
-			t.Accumulate(o, t.StoredWeight(t.d, e), t.key(t.v, t.nV, r, part[x]))
-		}
+		sum.Step(scores, func(x int) []float64 { return t.key(t.v, t.nV, r, part[x]) })
 	}
-	for c := range o {
-		if t.Bug != "not normalised" && (len(keys) > 0 || t.Bug == "no key is NaN") {
-			o[c] = float32(t.Fast(float64(o[c] / total)))
-		}
+	if len(keys) > 0 || t.Bug == "no key is NaN" {
+		sum.Normalise()
 	}
-	return o, most + float32(math.Log(float64(total)))
+	return o, sum.LSE()
 }
 
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
