@@ -41,11 +41,7 @@ func LaunchedName(tokens []Token, at int) string {
 // LaunchedArguments returns the template arguments with which main() launches a kernel; none if one is
 // neither a type nor a number.
 func (f *File) LaunchedArguments(fn Function) []string {
-	run := f.Observed()
-	if run == nil {
-		return nil
-	}
-	l := run.FirstLaunch(LastName(fn.Name), len(fn.Params))
+	l := f.Observed().FirstLaunch(LastName(fn.Name), len(fn.Params))
 	if l == nil || slices.Contains(l.Template(), "?") {
 		return nil
 	}
@@ -149,10 +145,12 @@ func (f *File) LaunchWords(kernel string, line int) (grid, arguments [][]Token, 
 // Observe takes what the main() of a CUDA file does, which is asked for where something depends on it.
 func (f *File) Observe(run func() *observed.Run) { f.run = run }
 
-// Observed returns what main() does, or nil if that is not known.
+// Observed returns what main() does: nothing if that is not known.
 func (f *File) Observed() *observed.Run {
-	if f.run == nil {
-		return nil
+	if f.run != nil {
+		if run := f.run(); run != nil {
+			return run
+		}
 	}
-	return f.run()
+	return &observed.Run{}
 }

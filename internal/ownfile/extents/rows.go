@@ -365,10 +365,10 @@ func CountedProduct(b *binding.Binding, p cfacts.Param) string {
 // seenToCountAll reports whether main() gives a kernel the length of one of its tensors for a parameter, and
 // a divisor of it for another one.
 func seenToCountAll(b *binding.Binding, p cfacts.Param) bool {
-	run := b.File.Observed()
-	if run == nil || b.Function.Kind != cfacts.Kernel {
+	if b.Function.Kind != cfacts.Kernel {
 		return false
 	}
+	run := b.File.Observed()
 	l := run.FirstLaunch(cfacts.LastName(b.Function.Name), len(b.Function.Params))
 	if l == nil {
 		return false

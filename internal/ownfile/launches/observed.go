@@ -34,9 +34,6 @@ type foundLaunch struct {
 // launch it.
 func ownLaunch(k binding.Body) *foundLaunch {
 	run := k.File.Observed()
-	if run == nil {
-		return nil
-	}
 	l := run.FirstLaunch(cfacts.LastName(k.B.Function.Name), len(k.B.Args))
 	if l == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/extents"
 	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/observed"
 )
 
 // LastSize returns the last size of the first output: a thread for each column.
@@ -206,28 +207,25 @@ func SharedOfMain(b *binding.Binding) string {
 		cfacts.HasTexts(b.Function.Body, "cudaFuncSetAttribute") || !b.File.Main || !asksShared(b.File) {
 		return ""
 	}
-	run := b.File.Observed()
-	if run == nil || run.Shared() == 0 {
+	l, shared := LaunchOfMain(b), b.File.Observed().Shared()
+	if l == nil || shared == 0 {
 		return ""
 	}
-	code := ""
-	for _, e := range run.Events {
-		if l := e.Launch; l != nil && launchesKernel(b, l.Name()) && code == "" {
-			code = fmt.Sprintf("\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "+
-				"%d);\n", l.Kernel, run.Shared())
-		}
-	}
-	return code
+	return fmt.Sprintf("\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);\n",
+		l.Kernel, shared)
 }
 
-// launchesKernel reports whether the lines of the function launch a kernel.
-func launchesKernel(b *binding.Binding, name string) bool {
-	for i, t := range b.Function.Body {
-		if t.Text == "<<<" && cfacts.LaunchedName(b.Function.Body, i) == name {
-			return true
+// LaunchOfMain returns the first launch by main() of a kernel that the lines of the function launch, or nil.
+func LaunchOfMain(b *binding.Binding) *observed.Launch {
+	for _, e := range b.File.Observed().Events {
+		for i, t := range b.Function.Body {
+			if l := e.Launch; l != nil && t.Text == "<<<" &&
+				cfacts.LaunchedName(b.Function.Body, i) == l.Name() {
+				return l
+			}
 		}
 	}
-	return false
+	return nil
 }
 
 // asksShared reports whether the file allows a kernel more shared memory than usual.

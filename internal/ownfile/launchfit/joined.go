@@ -54,9 +54,6 @@ type launched struct {
 // are no such kernels, or a function cannot have them.
 func JoinMain(file *cfacts.File, spec *op.Spec, alone bool) (function string, ok bool) {
 	run := file.Observed()
-	if run == nil {
-		return "", false
-	}
 	j := &joined{
 		file: file, run: run, spec: spec, names: map[int]string{}, types: map[int]string{},
 		each: map[int]int64{}, numbers: map[string]int64{},
