@@ -19,9 +19,7 @@ import (
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	parent *Parent,
 ) *worker.Adapter {
-	if options.Limits.Build == worker.DefaultLimits.Build {
-		options.Limits.Build = longestImport
-	}
+	options.Limits = importLimits(options.Limits, e.GPU)
 	adapter := inFolder(e, Backend(e, cacheDir, options), folder)
 	Extensions(adapter, extensionsOf(cacheDir, folder))
 	adapter.LongLoad = "what stands outside of its functions runs when it is imported: put a demonstration " +
@@ -53,9 +51,17 @@ func (e *Environment) Parses() (string, error) {
 	return i.Path, err
 }
 
-// longestImport is the default limit of the import of a user's own file. Demonstrations at its end take
-// minutes in the interpreter.
+// longestImport is the default limit of the import of a user's own file without a GPU. Demonstrations at its
+// end take minutes in the interpreter. On a GPU an import compiles extensions, which takes a minute each.
 const longestImport = time.Minute
+
+// importLimits returns the limits of a user's own file.
+func importLimits(l worker.Limits, gpu bool) worker.Limits {
+	if !gpu && l.Build == worker.DefaultLimits.Build {
+		l.Build = longestImport
+	}
+	return l
+}
 
 // productsBy is the variable that limits the instructions of torch's products on a CPU. Those for bf16 take
 // subnormal numbers for 0, which is no fault of a file that calls torch.matmul.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"triad/internal/sandbox"
 	"triad/internal/worker"
@@ -26,5 +27,42 @@ func TestExtensionsOfEachFile(t *testing.T) {
 	}
 	if !slices.Contains(sandbox.Environment(), "TORCH_EXTENSIONS_DIR=/tmp/home/.cache/torch_extensions") {
 		t.Errorf("in a sandbox: %v", sandbox.Environment())
+	}
+}
+
+// TestExtensionsOfAFormatsCheck: what a submission compiles in its format's own check lies with what its
+// worker compiles, apart from that of other submissions. They may all call it the same, and two checks that
+// ran at once were given one another's kernels.
+func TestExtensionsOfAFormatsCheck(t *testing.T) {
+	e, _ := fakeEnvironment(t)
+	for _, written := range []string{"/c/first", "/c/second"} {
+		c, err := CheckCommand(e, "/c", "/problem", "/kernel.cu", written)(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := sandbox.ExtensionsName + "=" + extensionsOf("/c", written); !slices.Contains(c.Env, want) {
+			t.Errorf("%s is not in %q", want, c.Env)
+		}
+	}
+}
+
+// TestImportLimits: an import that demonstrates in the interpreter is ended after a minute. On a GPU an import
+// compiles extensions, and has the time of a build, as what the user says.
+func TestImportLimits(t *testing.T) {
+	asked := worker.DefaultLimits
+	asked.Build = 7 * time.Second
+	for _, c := range []struct {
+		l    worker.Limits
+		gpu  bool
+		want time.Duration
+	}{
+		{worker.DefaultLimits, false, time.Minute},
+		{worker.DefaultLimits, true, worker.DefaultLimits.Build},
+		{asked, false, asked.Build},
+		{asked, true, asked.Build},
+	} {
+		if l := importLimits(c.l, c.gpu); l.Build != c.want {
+			t.Errorf("with %v, GPU %v: %v, want %v", c.l.Build, c.gpu, l.Build, c.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"triad/internal/sandbox"
 	"triad/internal/worker"
 )
 
@@ -32,8 +33,9 @@ func ProblemVersion(files fs.FS, cacheDir string) (string, error) {
 }
 
 // CheckCommand returns the command of a process that runs the check of an imported problem, as its format
-// does, on a submission, and prints what it says.
-func CheckCommand(e *Environment, cacheDir, folder, submission string,
+// does, on a submission, and prints what it says. What the submission compiles is kept with what its worker
+// compiles, whose files lie in the folder written.
+func CheckCommand(e *Environment, cacheDir, folder, submission, written string,
 ) func(context.Context) (worker.Command, error) {
 	return func(ctx context.Context) (worker.Command, error) {
 		i, err := e.Ensure(ctx)
@@ -45,6 +47,7 @@ func CheckCommand(e *Environment, cacheDir, folder, submission string,
 			return c, err
 		}
 		c.Args = append(c.Args[:scriptAt+1], "--problem", folder, submission)
+		c.Env = append(c.Env, sandbox.ExtensionsName+"="+extensionsOf(cacheDir, written))
 		return c, nil
 	}
 }

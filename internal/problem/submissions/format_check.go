@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,11 @@ func (a *Added) AddCheck(r *Reader, text, stem string, e *pybridge.Environment, 
 		if err != nil {
 			return err
 		}
-		command := pybridge.CheckCommand(e, r.Workers.Cache, r.Dir, absolute)
+		written := absolute
+		if i := slices.IndexFunc(a.submissions, func(s Written) bool { return s.Path == absolute }); i >= 0 {
+			written = a.submissions[i].folder
+		}
+		command := pybridge.CheckCommand(e, r.Workers.Cache, r.Dir, absolute, written)
 		check.adapter = confined(&worker.Adapter{Command: command}, filepath.Dir(absolute))
 	}
 	a.checks = append(a.checks, check)

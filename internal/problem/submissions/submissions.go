@@ -28,7 +28,7 @@ import (
 // Added holds the submissions of a run.
 type Added struct {
 	Backends    []backend.Backend // the submissions of Python, and the row of the problem
-	submissions []*submission.Submission
+	submissions []Written
 	checks      []formatCheck // of the format's own, one for each submission
 }
 
@@ -56,7 +56,7 @@ func (a *Added) Add(r *Reader, text, stem string, o op.Options, confined Confine
 	}
 	confined(s.Adapter, s.folder, filepath.Dir(s.Path))
 	a.Backends = append(a.Backends, s.Submission)
-	a.submissions = append(a.submissions, s.Submission)
+	a.submissions = append(a.submissions, s)
 	return nil, nil
 }
 
