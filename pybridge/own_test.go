@@ -40,7 +40,8 @@ func TestExtensionsOfAFormatsCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := sandbox.ExtensionsName + "=" + extensionsOf("/c", written); !slices.Contains(c.Env, want) {
+		want := sandbox.ExtensionsName + "=" + extensionsOf("/c", written)
+		if !slices.Contains(c.Env, want) {
 			t.Errorf("%s is not in %q", want, c.Env)
 		}
 	}

@@ -109,8 +109,9 @@ func reason(x *judgeloop.Result) string {
 const mostLibraries = 6
 
 // kernels counts the kernels of the solution's own that one call ran, and names the others. One is its own if
-// its text defines it: the name stands there, or that of the library of templates that it was made from. On a
-// processor, where nothing that compiles is run, Triton's are the only ones of its own, and all are listed.
+// its text defines it: its name stands there as that of a function, or the name of the library of templates
+// that it was made from. On a processor, where nothing that compiles is run, Triton's are the only ones of
+// its own, and all are listed.
 func (r *row) kernels(names []string, text string) {
 	own, known := 0, r.Device == "cpu" && len(names) > 0
 	for _, name := range names {
@@ -119,8 +120,8 @@ func (r *row) kernels(names []string, text string) {
 			continue
 		}
 		known = true
-		if scope, base := qualified(name); kind == "triton" || hasWord(text, base) ||
-			slices.Contains(templates, scope) && hasWord(text, scope) {
+		if scope, base := qualified(name); kind == "triton" || hasWord(text, base, `\s*[(<]`) ||
+			slices.Contains(templates, scope) && hasWord(text, scope, "") {
 			own++
 		} else if !slices.Contains(r.Libraries, base) {
 			r.Libraries = append(r.Libraries, base)
@@ -156,8 +157,9 @@ func qualified(name string) (scope, base string) {
 	return words[0], words[len(words)-1]
 }
 
-func hasWord(text, word string) bool {
-	return word != "" && regexp.MustCompile(`\b`+regexp.QuoteMeta(word)+`\b`).MatchString(text)
+// hasWord reports whether a word stands in a text, and after it what the pattern next matches.
+func hasWord(text, word, next string) bool {
+	return word != "" && regexp.MustCompile(`\b`+regexp.QuoteMeta(word)+`\b`+next).MatchString(text)
 }
 
 func readRows(path string) ([]row, error) {
