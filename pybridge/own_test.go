@@ -35,20 +35,20 @@ func TestExtensionsOfEachFile(t *testing.T) {
 // ran at once were given one another's kernels.
 func TestExtensionsOfAFormatsCheck(t *testing.T) {
 	e, _ := fakeEnvironment(t)
-	for _, written := range []string{"/c/first", "/c/second"} {
-		c, err := CheckCommand(e, "/c", "/problem", "/kernel.cu", written)(t.Context())
+	for _, folder := range []string{"/c/first", "/c/second"} {
+		c, err := CheckCommand(e, "/c", "/problem", "/kernel.cu", folder)(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := sandbox.ExtensionsName + "=" + extensionsOf("/c", written)
+		want := sandbox.ExtensionsName + "=" + extensionsOf("/c", folder)
 		if !slices.Contains(c.Env, want) {
 			t.Errorf("%s is not in %q", want, c.Env)
 		}
 	}
 }
 
-// TestImportLimits: an import that demonstrates in the interpreter is ended after a minute. On a GPU an import
-// compiles extensions, and has the time of a build, as what the user says.
+// TestImportLimits: an import that demonstrates in the interpreter is ended after a minute. On a GPU it
+// compiles extensions and has the time of a build, unless the user says another.
 func TestImportLimits(t *testing.T) {
 	asked := worker.DefaultLimits
 	asked.Build = 7 * time.Second
