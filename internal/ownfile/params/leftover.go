@@ -188,8 +188,7 @@ func takeConstant(b *binding.Binding, a *binding.Argument) bool {
 		if sizesBothSides(b, a.Param) {
 			threads, of = launches.SideThreads, "threads on each side of a block"
 		}
-		l := launches.LaunchOfMain(b)
-		if l != nil && (l.Block[1] == l.Block[0] || l.Block[1] == 1) && l.Block[2] == 1 {
+		if l := launches.LaunchOfMain(b); l != nil && (l.Block[1] == l.Block[0] || l.Block[1] == 1) {
 			threads, of = int(l.Block[0]), "threads of a block along x, as in main()"
 		}
 		a.Role, a.Target, a.Index = binding.Constant, fmt.Sprintf("%d %s", threads, of), threads
