@@ -117,7 +117,7 @@ triad::Limits wide() {
 		        check.that(dim == 64 * Large::panels && dim_v == 64 * Large::value_panels, "head_dim is %d and head_dim_v %d", dim, dim_v);
 	        }),
 	        triad::limit("as much shared memory as its tiles take",
-	                     [](triad::Check &check, const triad_call *) { check_shared(check, WidePlan::bytes); })};
+	                     [](triad::Check &check, const triad_call *) { check_shared(check, TmaPlan::bytes); })};
 }
 
 // workspace measures the parts, which are of fp32 whatever the dtype of q.
@@ -143,6 +143,6 @@ TRIAD_KERNEL(mla_decode, sm80_mma, forward,
 
 TRIAD_KERNEL(mla_decode, sm90_tma, forward,
              .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(wide())
-             .workspace(workspace<wide_schedule<__half>>).launch(TRIAD_BY_HALF(launch_wide)))
+             .workspace(workspace<tma_schedule<__half>>).launch(TRIAD_BY_HALF(launch_tma)))
 
 } // namespace

@@ -5,10 +5,10 @@
 //   both: of its maker in registers, of the other in shared memory, in the 64 columns of the page that are no values. At each pair of pages:
 //
 //       warpgroup 1                                        warpgroup 2
-//       S = Q K^T of the even page, wait                   wait for the odd page, start S = Q K^T
-//       P, to shared memory; arrive                        ...
-//       rescale O, start O += P V of the even page         wait for P; rescale O, start O += P V of the even page
-//                                                          wait for S; P, to shared memory; arrive
+//       S = Q K^T of the even page, wait                   S = Q K^T of the odd page, wait
+//       P, to shared memory; arrive                        wait for P
+//       rescale O, start O += P V of the even page         rescale O, start O += P V of the even page
+//                                                          P, to shared memory; arrive
 //       wait for O, free half of the even page             wait for O, free half of the even page
 //       wait for P; rescale O, O += P V of the odd page    rescale O, O += P V of the odd page
 //       wait for O, free half of the odd page              wait for O, free half of the odd page
@@ -25,13 +25,14 @@
 namespace triad {
 namespace latent {
 
-// WidePlan divides a block's shared memory: q, two slots of a page, maxima and totals of each warpgroup, barriers.
-struct WidePlan : Large {
+// TmaPlan divides a block's shared memory: q, two slots of a page, maxima and totals of each warpgroup, barriers.
+struct TmaPlan : Large {
 	static constexpr int panel = panel_of(page), slot = panels * panel, slots = slot, tops = slots + 2 * slot, totals = tops + 2 * own_rows * 4;
 	static constexpr int q_full = totals + 2 * own_rows * 4, q_empty = q_full + 8, full = q_empty + 8, empty = full + 4 * 8, used = empty + 4 * 8;
 	static constexpr int bytes = used + hopper::tile_alignment;
 	static constexpr int even_ready = 1, odd_ready = 2, totals_ready = 3, together = 4; // named barriers; the last one of each warpgroup
 	static constexpr int rest = value_panels; // the panel that has no values, and then P
+	static constexpr int producer_registers = 40, consumer_registers = 232;
 
 	// Half h of a slot's columns has the panels from 4 h on; the half that is brought last has the rest too. Warpgroup h frees it.
 	__device__ static int half_at(int which, int slot, int half) { return which + 8 * (2 * slot + half); }
@@ -41,30 +42,33 @@ struct WidePlan : Large {
 // What the producer's one thread does.
 template <class T>
 __device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q, const hopper::HeadMap *cache, Range range, int group, uint32_t memory) {
-	using Plan = WidePlan;
+	using Plan = TmaPlan;
 	const int last_query = (min((group + 1) * own_rows, a.seq_q * a.heads) - 1) / a.heads;
-	int uses[2] = {}, pieces = 0;
+	uint32_t phases = 7; // bits: of the slots, and of q
 	for (Piece w; range.next(a, w);) {
 		const int pages = (a.visible(w.b, last_query) + page - 1) / page, end = min(w.end, pages);
 		if (w.first >= end) continue;
-		int block = a.table(w.b, w.first);
-		hopper::barrier_wait(memory + Plan::q_empty, pieces++ % 2 ^ 1);
+		const int32_t *entry = &a.table(w.b, w.first);
+		int block = *entry;
+		hopper::barrier_wait(memory + Plan::q_empty, phases >> 2);
+		phases ^= 4;
 		hopper::barrier_arrive_expecting(memory + Plan::q_full, Plan::slot);
 		copy_panels<own_rows, Plan::panels>(memory, q, group * own_rows, w.b, memory + Plan::q_full);
+#pragma unroll 1
 		for (int number = w.first; number < end; number++) {
-			const int slot = number % 2, next = number + 1 < end ? a.table(w.b, number + 1) : 0;
+			const int slot = number % 2, next = number + 1 < end ? *(entry += a.table.col_stride) : 0;
 			const uint32_t to = memory + Plan::slots + slot * Plan::slot;
 #pragma unroll
 			for (int k = 0; k < 2; k++) {
 				const int half = k == 0 ? slot : 1 - slot;
 				const uint32_t full = memory + Plan::half_at(Plan::full, slot, half);
-				hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, half), uses[slot] % 2 ^ 1);
+				hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, half), phases >> slot & 1);
 				hopper::barrier_arrive_expecting(full, (4 + k) * Plan::panel);
 #pragma unroll
 				for (int p = 0; p < 4; p++) hopper::copy_rows(to + (4 * half + p) * Plan::panel, cache, 64 * (4 * half + p), 0, 0, block, full);
 				if (k == 1) hopper::copy_rows(to + Plan::rest * Plan::panel, cache, 64 * Plan::rest, 0, 0, block, full);
 			}
-			uses[slot]++;
+			phases ^= 1u << slot;
 			block = next;
 		}
 	}
@@ -72,33 +76,35 @@ __device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q,
 
 // PageConsumer is a warpgroup that multiplies: its scores are those of slot Group, its sums the columns from 256 Group on.
 template <class T, int Group> struct PageConsumer {
-	using Plan = WidePlan;
+	using Plan = TmaPlan;
 	static constexpr int columns = Plan::columns;
 	const Decode<T> &a;
 	const Schedule &schedule;
 	unsigned char *rows;
 	uint32_t memory;
 	int group, quarter, lane; // quarter: the warp of the four
-	int uses[2], pieces, seen[2], end; // seen: tokens that the thread's two rows see; end: that some row sees
+	uint32_t phases;  // bits: of the slots, and of q
+	int b, seen[2];  // the sequence, and how many tokens the thread's two rows see
 	float o[columns / 8][4], max[2], total[2];
 
 	__device__ uint32_t slot(int number) const { return memory + Plan::slots + number * Plan::slot; }
 	__device__ uint32_t values(int number) const { return slot(number) + 4 * Group * Plan::panel; }
 	__device__ float *statistics(int at, int of) const { return reinterpret_cast<float *>(rows + at) + of * own_rows + 16 * quarter + lane / 4; }
-	__device__ void await(int number, int half) const { hopper::barrier_wait(memory + Plan::half_at(Plan::full, number, half), uses[number] % 2); }
+	__device__ void await(int number, int half) const { hopper::barrier_wait(memory + Plan::half_at(Plan::full, number, half), phases >> number & 1); }
 	__device__ void free_half(int number) {
 		if (lane == 0) hopper::barrier_arrive(memory + Plan::half_at(Plan::empty, number, Group));
-		uses[number]++;
+		phases ^= 1u << number;
 	}
 	__device__ void free_q() const {
 		if (lane == 0) hopper::barrier_arrive(memory + Plan::q_empty);
 	}
 	__device__ void begin_scores(float (&s)[8][4]) const {
 		const uint32_t x = slot(Group);
-		hopper::fence();
 		await(Group, Group);
+		hopper::fence();
 		multiply_panels<T, 4, Plan::panel, Plan::panel>(s, memory + 4 * Group * Plan::panel, x + 4 * Group * Plan::panel);
 		await(Group, 1 - Group);
+		hopper::fence(); // where ptxas has to add one behind a branch it waits for each product
 		multiply_panels<T, 4, Plan::panel, Plan::panel>(s, memory + 4 * (1 - Group) * Plan::panel, x + 4 * (1 - Group) * Plan::panel, true);
 		multiply_panels<T, 1, Plan::panel, Plan::panel>(s, memory + Plan::rest * Plan::panel, x + Plan::rest * Plan::panel, true);
 		hopper::commit();
@@ -151,17 +157,15 @@ template <class T, int Group> struct PageConsumer {
 		}
 	}
 	__device__ void rescale(const float (&fall)[2]) {
+		if (!__any_sync(all_lanes, !(fall[0] == 1 && fall[1] == 1))) return; // no new largest score
 #pragma unroll
 		for (int n = 0; n < columns / 8; n++)
 #pragma unroll
 			for (int e = 0; e < 4; e++) o[n][e] *= fall[e / 2];
 	}
-	__device__ void rescale_if_less(const float (&fall)[2]) {
-		if (__any_sync(all_lanes, !(fall[0] == 1 && fall[1] == 1))) rescale(fall); // else there is no new largest score
-	}
 	// clear overwrites this warpgroup's columns of v of tokens that no row sees.
 	__device__ void clear(int number) const {
-		const int tokens = end - number * page;
+		const int tokens = seen_by_any() - number * page;
 		if (tokens >= page) return;
 		unsigned char *const v = rows + Plan::slots + number % 2 * Plan::slot + 4 * Group * Plan::panel;
 		for (int x = 8 * tokens + static_cast<int>(threadIdx.x) % warpgroup; x < 8 * page; x += warpgroup)
@@ -193,7 +197,7 @@ template <class T, int Group> struct PageConsumer {
 			hopper::changed(s);
 			if (Last) free_q();
 			weigh(s, p, number, fall);
-			rescale_if_less(fall);
+			rescale(fall);
 			if (Last) clear(number);
 			add(p);
 			if (Two) follow(fall);
@@ -201,30 +205,28 @@ template <class T, int Group> struct PageConsumer {
 			hopper::changed(o);
 			free_half(0);
 			if (!Two) return;
-			rescale_if_less(fall);
+			rescale(fall);
 			await(1, Group);
 			if (Last) clear(number + 1);
 			add_other();
 		} else {
-			if (Two) begin_scores(s);
+			if (Two) {
+				begin_scores(s);
+				hopper::wait_for<0>(); // ptxas would, before O is rescaled
+				hopper::changed(s);
+			}
+			if (Last) free_q();
 			follow(fall);
 			rescale(fall);
 			await(0, Group);
 			if (Last) clear(number);
 			add_other();
-			if (Two) {
-				hopper::wait_for<1>();
-				hopper::changed(s);
-				if (Last) free_q();
-				weigh(s, p, number + 1, fall);
-			} else {
-				free_q();
-			}
+			if (Two) weigh(s, p, number + 1, fall);
 			hopper::wait_for<0>();
 			hopper::changed(o);
 			free_half(0);
 			if (!Two) return;
-			rescale_if_less(fall);
+			rescale(fall);
 			if (Last) clear(number + 1);
 			add(p);
 		}
@@ -232,26 +234,31 @@ template <class T, int Group> struct PageConsumer {
 		hopper::changed(o);
 		free_half(1);
 	}
+	__device__ int seen_by_any() const { return a.visible(b, (min((group + 1) * own_rows, a.seq_q * a.heads) - 1) / a.heads); }
+	__device__ int row() const { return group * own_rows + 16 * quarter + lane / 4; }
 	__device__ void take_piece(const Piece &w) {
-		const int row = group * own_rows + 16 * quarter + lane / 4, all = a.seq_q * a.heads;
+		b = w.b;
 #pragma unroll
-		for (int half = 0; half < 2; half++) seen[half] = row + 8 * half < all ? a.visible(w.b, (row + 8 * half) / a.heads) : 0;
-		end = a.visible(w.b, (min((group + 1) * own_rows, all) - 1) / a.heads);
+		for (int half = 0; half < 2; half++) {
+			const int r = row() + 8 * half;
+			seen[half] = r < a.seq_q * a.heads ? a.visible(b, r / a.heads) : 0;
+		}
 #pragma unroll
 		for (int n = 0; n < columns / 8; n++)
 #pragma unroll
 			for (int e = 0; e < 4; e++) o[n][e] = 0;
 		max[0] = max[1] = -INFINITY, total[0] = total[1] = 0;
-		const int stop = min(w.end, (end + page - 1) / page);
+		const int stop = min(w.end, (seen_by_any() + page - 1) / page);
 		if (w.first < stop) {
-			hopper::barrier_wait(memory + Plan::q_full, pieces++ % 2);
+			hopper::barrier_wait(memory + Plan::q_full, phases >> 2);
+			phases ^= 4;
 			int number = w.first;
 			for (; number + 2 < stop; number += 2) take_pair<true, false>(number);
 			if (number + 1 < stop) take_pair<true, true>(number);
 			else take_pair<false, true>(number);
 			exchange_totals();
 		}
-		if (w.slot < 0) write_rows(w.b, row, all);
+		if (w.slot < 0) write_rows();
 		else write_sums(w.slot);
 	}
 	__device__ void exchange_totals() {
@@ -265,11 +272,12 @@ template <class T, int Group> struct PageConsumer {
 		for (int half = 0; half < 2; half++) total[half] += statistics(Plan::totals, 1 - Group)[8 * half];
 	}
 	// write_rows writes o and lse of a sequence that the part has alone.
-	__device__ void write_rows(int64_t b, int row, int all) {
+	__device__ void write_rows() {
+		const int all = a.seq_q * a.heads;
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
 			const bool any = seen[half] > 0;
-			const int r = row + 8 * half;
+			const int r = row() + 8 * half;
 			const float inverse = any ? 1.0f / total[half] : 0.0f;
 #pragma unroll
 			for (int n = 0; n < columns / 8; n++)
@@ -278,7 +286,7 @@ template <class T, int Group> struct PageConsumer {
 			if (a.lse != nullptr && Group == 0 && lane % 4 == 0 && r < all)
 				a.lse[a.statistic(b, r / a.heads, r % a.heads)] = any ? log_of(max[half], total[half]) : a.empty;
 		}
-		const hopper::SumsPlace<T> to = {a.o + b * all * a.dim_v, all, a.dim_v, row, Group * columns};
+		const hopper::SumsPlace<T> to = {a.o + static_cast<int64_t>(b) * all * a.dim_v, all, a.dim_v, row(), Group * columns};
 		hopper::store_wide(o, to, [](float x) { return x; });
 	}
 	__device__ void write_sums(int at) {
@@ -294,17 +302,17 @@ template <class T, int Group> struct PageConsumer {
 template <class T, int Group>
 __device__ inline void take_pages(const Decode<T> &a, const Schedule &s, Range range, int group, unsigned char *rows, uint32_t memory, int quarter,
                                   int lane) {
-	PageConsumer<T, Group> c = {a, s, rows, memory, group, quarter, lane, {}, 0, {}, 0, {}, {}, {}};
+	PageConsumer<T, Group> c = {a, s, rows, memory, group, quarter, lane, 0, 0, {}, {}, {}, {}};
 	for (Piece w; range.next(a, w);) c.take_piece(w);
 }
 #endif
 
 template <class T>
 __global__ void __launch_bounds__(wide_threads, 1)
-    wide_rows(const __grid_constant__ Decode<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap cache,
+    tma_rows(const __grid_constant__ Decode<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap cache,
               const __grid_constant__ Schedule s) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	using Plan = WidePlan;
+	using Plan = TmaPlan;
 	extern __shared__ __align__(128) unsigned char sm90_memory[];
 	unsigned char *const rows = aligned_memory(sm90_memory);
 	const uint32_t memory = hopper::shared_address(rows);
@@ -320,9 +328,9 @@ __global__ void __launch_bounds__(wide_threads, 1)
 	const int group = static_cast<int>(blockIdx.x) % s.groups;
 	Range range(a, static_cast<int>(blockIdx.x) / s.groups, s.parts);
 	__syncthreads();
-	const int wide_warp = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
-	if (wide_warp < 4) {
-		hopper::give_registers<producer_registers>();
+	const int number = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
+	if (number < 4) {
+		hopper::give_registers<Plan::producer_registers>();
 		if (threadIdx.x == 0) bring_pages(a, &q, &cache, range, group, memory);
 		if (threadIdx.x == 32 && group == 0) {
 			Piece w;
@@ -331,24 +339,24 @@ __global__ void __launch_bounds__(wide_threads, 1)
 		}
 		return;
 	}
-	hopper::take_registers<consumer_registers>();
-	if (wide_warp < 8) take_pages<T, 0>(a, s, range, group, rows, memory, wide_warp % 4, lane);
-	else take_pages<T, 1>(a, s, range, group, rows, memory, wide_warp % 4, lane);
+	hopper::take_registers<Plan::consumer_registers>();
+	if (number < 8) take_pages<T, 0>(a, s, range, group, rows, memory, number % 4, lane);
+	else take_pages<T, 1>(a, s, range, group, rows, memory, number % 4, lane);
 #endif
 }
 
-template <class T> Schedule wide_schedule(const Decode<T> &a, Room &room) { return Schedule(a, room); }
+template <class T> Schedule tma_schedule(const Decode<T> &a, Room &room) { return Schedule(a, room); }
 
-template <class T> int launch_wide(const triad_call *call) {
+template <class T> int launch_tma(const triad_call *call) {
 	const Decode<T> a(call);
 	if (a.queries() == 0) return TRIAD_OK;
 	Room room(call);
-	const Schedule s = wide_schedule(a, room);
+	const Schedule s = tma_schedule(a, room);
 	hopper::HeadMap q = {}, cache = {};
 	if (const int status = map_rows(&q, a.q, a.batch, a.seq_q * a.heads, a.dim, own_rows)) return status;
 	if (const int status = map_rows(&cache, a.cache, call->in[1].shape[0], page, a.dim, page)) return status;
-	if (const int status = cudaFuncSetAttribute(wide_rows<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, WidePlan::bytes)) return status;
-	wide_rows<T><<<static_cast<unsigned>(s.parts * s.groups), wide_threads, WidePlan::bytes, stream_of(call)>>>(a, q, cache, s);
+	if (const int status = cudaFuncSetAttribute(tma_rows<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, TmaPlan::bytes)) return status;
+	tma_rows<T><<<static_cast<unsigned>(s.parts * s.groups), wide_threads, TmaPlan::bytes, stream_of(call)>>>(a, q, cache, s);
 	if (const int status = launched()) return status;
 	return launch_join(a, s, stream_of(call));
 }
