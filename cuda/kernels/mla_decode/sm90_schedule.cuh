@@ -97,23 +97,18 @@ struct Range {
 	}
 };
 
-constexpr int joined_rows = 4; // of a block
-
-// A block some rows of a group of a sequence that was cut.
+// A block a row of a group of a sequence that was cut.
 template <class T> __global__ void __launch_bounds__(join_threads) join_cuts(const Decode<T> a, const Schedule s) {
-	constexpr int blocks = own_rows / joined_rows;
-	const Cut cut = s.cuts[blockIdx.x / blocks / s.groups];
-	const int group = static_cast<int>(blockIdx.x / blocks % s.groups), first = static_cast<int>(blockIdx.x % blocks) * joined_rows;
-	if (cut.b < 0) return;
-	const int rows = a.seq_q * a.heads;
-	for (int r = first; r < first + joined_rows && group * own_rows + r < rows; r++)
-		join_row(a, static_cast<int64_t>(cut.b) * rows + group * own_rows + r, s.sum, s.max, s.total, cut.last - cut.first + 1,
-		         [&](int p) { return s.place(cut.slot(cut.first + p), group) + r; });
+	const Cut cut = s.cuts[blockIdx.x / own_rows / s.groups];
+	const int group = static_cast<int>(blockIdx.x / own_rows % s.groups), r = static_cast<int>(blockIdx.x % own_rows), rows = a.seq_q * a.heads;
+	if (cut.b < 0 || group * own_rows + r >= rows) return;
+	join_row(a, static_cast<int64_t>(cut.b) * rows + group * own_rows + r, s.sum, s.max, s.total, cut.last - cut.first + 1,
+	         [&](int p) { return s.place(cut.slot(cut.first + p), group) + r; });
 }
 
 template <class T> int launch_join(const Decode<T> &a, const Schedule &s, cudaStream_t stream) {
 	if (s.parts == 1) return TRIAD_OK;
-	join_cuts<T><<<static_cast<unsigned>(s.parts * s.groups * (own_rows / joined_rows)), join_threads, 0, stream>>>(a, s);
+	join_cuts<T><<<static_cast<unsigned>(s.parts * s.groups * own_rows), join_threads, 0, stream>>>(a, s);
 	return launched();
 }
 

@@ -32,6 +32,7 @@ struct TmaPlan : Large {
 	static constexpr int bytes = used + hopper::tile_alignment;
 	static constexpr int even_ready = 1, odd_ready = 2, totals_ready = 3, together = 4; // named barriers; the last one of each warpgroup
 	static constexpr int rest = value_panels; // the panel that has no values, and then P
+	static constexpr int ahead = 4; // pages
 	static constexpr int producer_registers = 40, consumer_registers = 232;
 
 	// Half h of a slot's columns has the panels from 4 h on; the half that is brought last has the rest too. Warpgroup h frees it.
@@ -41,7 +42,8 @@ struct TmaPlan : Large {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // What the producer's one thread does.
 template <class T>
-__device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q, const hopper::HeadMap *cache, Range range, int group, uint32_t memory) {
+__device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q, const hopper::HeadMap *cache, Range range, int group, int groups,
+                                   uint32_t memory) {
 	using Plan = TmaPlan;
 	const int last_query = (min((group + 1) * own_rows, a.seq_q * a.heads) - 1) / a.heads;
 	uint32_t phases = 7; // bits: of the slots, and of q
@@ -49,14 +51,17 @@ __device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q,
 		const int pages = (a.visible(w.b, last_query) + page - 1) / page, end = min(w.end, pages);
 		if (w.first >= end) continue;
 		const int32_t *entry = &a.table(w.b, w.first);
-		int block = *entry;
+		const int64_t step = a.table.col_stride;
+		int block = *entry, far = w.first + Plan::ahead < end ? entry[Plan::ahead * step] : -1; // a page that is fetched into the L2 cache
 		hopper::barrier_wait(memory + Plan::q_empty, phases >> 2);
 		phases ^= 4;
 		hopper::barrier_arrive_expecting(memory + Plan::q_full, Plan::slot);
 		copy_panels<own_rows, Plan::panels>(memory, q, group * own_rows, w.b, memory + Plan::q_full);
 #pragma unroll 1
 		for (int number = w.first; number < end; number++) {
-			const int slot = number % 2, next = number + 1 < end ? *(entry += a.table.col_stride) : 0;
+			const int slot = number % 2, next = number + 1 < end ? *(entry += step) : 0;
+			if (far >= 0 && number % groups == group) hopper::prefetch_bytes(a.rows_at(far), Plan::slot);
+			far = number + 1 + Plan::ahead < end ? entry[Plan::ahead * step] : -1;
 			const uint32_t to = memory + Plan::slots + slot * Plan::slot;
 #pragma unroll
 			for (int k = 0; k < 2; k++) {
@@ -109,7 +114,7 @@ template <class T, int Group> struct PageConsumer {
 		multiply_panels<T, 1, Plan::panel, Plan::panel>(s, memory + Plan::rest * Plan::panel, x + Plan::rest * Plan::panel, true);
 		hopper::commit();
 	}
-	// weigh turns scores of a page into P, rounded, in registers and in shared memory, and tells the other warpgroup the largest scores.
+	// weigh turns scores of a page into P, rounded, in registers and in shared memory; tell lets the other warpgroup have it.
 	__device__ void weigh(float (&s)[8][4], uint32_t (&p)[4][4], int number, float (&fall)[2]) {
 		float top[2] = {max[0], max[1]};
 #pragma unroll
@@ -142,6 +147,8 @@ template <class T, int Group> struct PageConsumer {
 				p[n / 2][n % 2 * 2 + half] = hopper::pack_pair<T>(s[n][2 * half], s[n][2 * half + 1]);
 				*reinterpret_cast<uint32_t *>(to + word_at(quarter, lane, half, 8 * n)) = p[n / 2][n % 2 * 2 + half];
 			}
+	}
+	__device__ void tell() const {
 		hopper::fence_stores();
 		hopper::named_arrive(Group == 0 ? Plan::even_ready : Plan::odd_ready, 2 * warpgroup);
 	}
@@ -200,6 +207,7 @@ template <class T, int Group> struct PageConsumer {
 			rescale(fall);
 			if (Last) clear(number);
 			add(p);
+			tell();
 			if (Two) follow(fall);
 			hopper::wait_for<0>();
 			hopper::changed(o);
@@ -221,7 +229,10 @@ template <class T, int Group> struct PageConsumer {
 			await(0, Group);
 			if (Last) clear(number);
 			add_other();
-			if (Two) weigh(s, p, number + 1, fall);
+			if (Two) {
+				weigh(s, p, number + 1, fall);
+				tell();
+			}
 			hopper::wait_for<0>();
 			hopper::changed(o);
 			free_half(0);
@@ -290,11 +301,11 @@ template <class T, int Group> struct PageConsumer {
 		hopper::store_wide(o, to, [](float x) { return x; });
 	}
 	__device__ void write_sums(int at) {
-		const int64_t place = schedule.place(at, group) + 16 * quarter + lane / 4;
+		const int64_t first = schedule.place(at, group), place = first + 16 * quarter + lane / 4;
 		if (Group == 0 && lane % 4 == 0)
 #pragma unroll
 			for (int half = 0; half < 2; half++) schedule.max[place + 8 * half] = max[half], schedule.total[place + 8 * half] = total[half];
-		const hopper::SumsPlace<float> to = {schedule.sum, place + own_rows, a.dim_v, place, Group * columns};
+		const hopper::SumsPlace<float> to = {schedule.sum, first + min(own_rows, a.seq_q * a.heads - group * own_rows), a.dim_v, place, Group * columns};
 		hopper::store_wide(o, to, [](float x) { return x; });
 	}
 };
@@ -331,7 +342,7 @@ __global__ void __launch_bounds__(wide_threads, 1)
 	const int number = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
 	if (number < 4) {
 		hopper::give_registers<Plan::producer_registers>();
-		if (threadIdx.x == 0) bring_pages(a, &q, &cache, range, group, memory);
+		if (threadIdx.x == 0) bring_pages(a, &q, &cache, range, group, s.groups, memory);
 		if (threadIdx.x == 32 && group == 0) {
 			Piece w;
 			while (range.next(a, w)) {}
