@@ -20,6 +20,7 @@
 // Source   FlashMLA's schedule of two warpgroups that share one output (DeepSeek-AI 2025, "A Deep-Dive Into The New Flash MLA Kernel"), in another order
 #ifndef TRIAD_MLA_DECODE_SM90_TMA_CUH
 #define TRIAD_MLA_DECODE_SM90_TMA_CUH
+#include "hopper/cluster.cuh"
 #include "sm90_schedule.cuh"
 
 namespace triad {
@@ -40,15 +41,26 @@ struct TmaPlan : Large {
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// What the producer's one thread does.
-template <class T>
+// bring_half brings a half of a page, of the panels from `panel` on, to the same place in each block of the cluster.
+template <int Blocks> __device__ inline void bring_half(uint32_t slot, int half, bool rest, const hopper::HeadMap *cache, int block, uint32_t full) {
+	const auto bring = [&](int panel) {
+		const uint32_t to = slot + panel * TmaPlan::panel;
+		if constexpr (Blocks > 1) hopper::copy_rows_to_each(to, cache, 64 * panel, 0, 0, block, full, (1 << Blocks) - 1);
+		else hopper::copy_rows(to, cache, 64 * panel, 0, 0, block, full);
+	};
+#pragma unroll
+	for (int p = 0; p < 4; p++) bring(4 * half + p);
+	if (rest) bring(TmaPlan::rest);
+}
+
+// What the producer's one thread does. Of two blocks each brings the half of its own rank.
+template <class T, int Blocks>
 __device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q, const hopper::HeadMap *cache, Range range, int group, int groups,
-                                   uint32_t memory) {
+                                   int rank, uint32_t memory) {
 	using Plan = TmaPlan;
-	const int last_query = (min((group + 1) * own_rows, a.seq_q * a.heads) - 1) / a.heads;
 	uint32_t phases = 7; // bits: of the slots, and of q
 	for (Piece w; range.next(a, w);) {
-		const int pages = (a.visible(w.b, last_query) + page - 1) / page, end = min(w.end, pages);
+		const int end = min(w.end, (a.lengths(w.b) + page - 1) / page);
 		if (w.first >= end) continue;
 		const int32_t *entry = &a.table(w.b, w.first);
 		const int64_t step = a.table.col_stride;
@@ -62,25 +74,31 @@ __device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q,
 			const int slot = number % 2, next = number + 1 < end ? *(entry += step) : 0;
 			if (far >= 0 && number % groups == group) hopper::prefetch_bytes(a.rows_at(far), Plan::slot);
 			far = number + 1 + Plan::ahead < end ? entry[Plan::ahead * step] : -1;
-			const uint32_t to = memory + Plan::slots + slot * Plan::slot;
+			const uint32_t to = memory + Plan::slots + slot * Plan::slot, parity = phases >> slot & 1;
+			if constexpr (Blocks > 1) { // the other half comes from the other block
+				const uint32_t full = memory + Plan::half_at(Plan::full, slot, 1 - rank);
+				hopper::barrier_wait(full, parity); // the one before has come
+				hopper::barrier_arrive_expecting(full, (rank == slot ? 5 : 4) * Plan::panel);
+			}
 #pragma unroll
 			for (int k = 0; k < 2; k++) {
 				const int half = k == 0 ? slot : 1 - slot;
+				if (Blocks > 1 && half != rank) continue;
 				const uint32_t full = memory + Plan::half_at(Plan::full, slot, half);
-				hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, half), phases >> slot & 1);
+				hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, half), parity);
 				hopper::barrier_arrive_expecting(full, (4 + k) * Plan::panel);
-#pragma unroll
-				for (int p = 0; p < 4; p++) hopper::copy_rows(to + (4 * half + p) * Plan::panel, cache, 64 * (4 * half + p), 0, 0, block, full);
-				if (k == 1) hopper::copy_rows(to + Plan::rest * Plan::panel, cache, 64 * Plan::rest, 0, 0, block, full);
+				bring_half<Blocks>(to, half, k == 1, cache, block, full);
 			}
 			phases ^= 1u << slot;
 			block = next;
 		}
 	}
+	if constexpr (Blocks > 1) // the other block's last arrivals
+		for (int slot = 0; slot < 2; slot++) hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, rank), phases >> slot & 1);
 }
 
 // PageConsumer is a warpgroup that multiplies: its scores are those of slot Group, its sums the columns from 256 Group on.
-template <class T, int Group> struct PageConsumer {
+template <class T, int Blocks, int Group> struct PageConsumer {
 	using Plan = TmaPlan;
 	static constexpr int columns = Plan::columns;
 	const Decode<T> &a;
@@ -97,7 +115,12 @@ template <class T, int Group> struct PageConsumer {
 	__device__ float *statistics(int at, int of) const { return reinterpret_cast<float *>(rows + at) + of * own_rows + 16 * quarter + lane / 4; }
 	__device__ void await(int number, int half) const { hopper::barrier_wait(memory + Plan::half_at(Plan::full, number, half), phases >> number & 1); }
 	__device__ void free_half(int number) {
-		if (lane == 0) hopper::barrier_arrive(memory + Plan::half_at(Plan::empty, number, Group));
+		const uint32_t empty = memory + Plan::half_at(Plan::empty, number, Group);
+		if constexpr (Blocks > 1) {
+			if (lane == 0) hopper::barrier_arrive_at(empty, Group);
+		} else {
+			if (lane == 0) hopper::barrier_arrive(empty);
+		}
 		phases ^= 1u << number;
 	}
 	__device__ void free_q() const {
@@ -172,8 +195,9 @@ template <class T, int Group> struct PageConsumer {
 	}
 	// clear overwrites this warpgroup's columns of v of tokens that no row sees.
 	__device__ void clear(int number) const {
-		const int tokens = seen_by_any() - number * page;
+		int tokens = seen_by_any() - number * page;
 		if (tokens >= page) return;
+		if (tokens < 0) tokens = 0;
 		unsigned char *const v = rows + Plan::slots + number % 2 * Plan::slot + 4 * Group * Plan::panel;
 		for (int x = 8 * tokens + static_cast<int>(threadIdx.x) % warpgroup; x < 8 * page; x += warpgroup)
 #pragma unroll
@@ -259,7 +283,7 @@ template <class T, int Group> struct PageConsumer {
 #pragma unroll
 			for (int e = 0; e < 4; e++) o[n][e] = 0;
 		max[0] = max[1] = -INFINITY, total[0] = total[1] = 0;
-		const int stop = min(w.end, (seen_by_any() + page - 1) / page);
+		const int stop = min(w.end, (a.lengths(b) + page - 1) / page);
 		if (w.first < stop) {
 			hopper::barrier_wait(memory + Plan::q_full, phases >> 2);
 			phases ^= 4;
@@ -310,15 +334,15 @@ template <class T, int Group> struct PageConsumer {
 	}
 };
 
-template <class T, int Group>
+template <class T, int Blocks, int Group>
 __device__ inline void take_pages(const Decode<T> &a, const Schedule &s, Range range, int group, unsigned char *rows, uint32_t memory, int quarter,
                                   int lane) {
-	PageConsumer<T, Group> c = {a, s, rows, memory, group, quarter, lane, 0, 0, {}, {}, {}, {}};
+	PageConsumer<T, Blocks, Group> c = {a, s, rows, memory, group, quarter, lane, 0, 0, {}, {}, {}, {}};
 	for (Piece w; range.next(a, w);) c.take_piece(w);
 }
 #endif
 
-template <class T>
+template <class T, int Blocks>
 __global__ void __launch_bounds__(wide_threads, 1)
     tma_rows(const __grid_constant__ Decode<T> a, const __grid_constant__ hopper::HeadMap q, const __grid_constant__ hopper::HeadMap cache,
               const __grid_constant__ Schedule s) {
@@ -332,17 +356,23 @@ __global__ void __launch_bounds__(wide_threads, 1)
 		hopper::barrier_init(memory + Plan::q_empty, 2 * warpgroup / 32);
 		for (int half = 0; half < 4; half++) {
 			hopper::barrier_init(memory + Plan::full + 8 * half, 1);
-			hopper::barrier_init(memory + Plan::empty + 8 * half, warpgroup / 32);
+			hopper::barrier_init(memory + Plan::empty + 8 * half, Blocks * warpgroup / 32);
 		}
 		hopper::fence_init();
 	}
 	const int group = static_cast<int>(blockIdx.x) % s.groups;
 	Range range(a, static_cast<int>(blockIdx.x) / s.groups, s.parts);
 	__syncthreads();
+	int rank = 0;
+	if constexpr (Blocks > 1) {
+		rank = static_cast<int>(hopper::cluster_rank());
+		hopper::cluster_arrive();
+		hopper::cluster_wait();
+	}
 	const int number = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
 	if (number < 4) {
 		hopper::give_registers<Plan::producer_registers>();
-		if (threadIdx.x == 0) bring_pages(a, &q, &cache, range, group, s.groups, memory);
+		if (threadIdx.x == 0) bring_pages<T, Blocks>(a, &q, &cache, range, group, s.groups, rank, memory);
 		if (threadIdx.x == 32 && group == 0) {
 			Piece w;
 			while (range.next(a, w)) {}
@@ -351,25 +381,33 @@ __global__ void __launch_bounds__(wide_threads, 1)
 		return;
 	}
 	hopper::take_registers<Plan::consumer_registers>();
-	if (number < 8) take_pages<T, 0>(a, s, range, group, rows, memory, number % 4, lane);
-	else take_pages<T, 1>(a, s, range, group, rows, memory, number % 4, lane);
+	if (number < 8) take_pages<T, Blocks, 0>(a, s, range, group, rows, memory, number % 4, lane);
+	else take_pages<T, Blocks, 1>(a, s, range, group, rows, memory, number % 4, lane);
 #endif
 }
 
 template <class T> Schedule tma_schedule(const Decode<T> &a, Room &room) { return Schedule(a, room); }
+
+template <class T, int Blocks> int launch_rows(const Decode<T> &a, int64_t blocks, const Schedule &s, cudaStream_t stream) {
+	hopper::HeadMap q = {}, cache = {};
+	if (const int status = map_rows(&q, a.q, a.batch, a.seq_q * a.heads, a.dim, own_rows)) return status;
+	if (const int status = map_rows(&cache, a.cache, blocks, page, a.dim, page)) return status;
+	if (const int status = cudaFuncSetAttribute(tma_rows<T, Blocks>, cudaFuncAttributeMaxDynamicSharedMemorySize, TmaPlan::bytes)) return status;
+	const unsigned clusters = static_cast<unsigned>(s.parts * s.groups / Blocks);
+	if (const int status = hopper::launch_clusters(tma_rows<T, Blocks>, clusters, Blocks, wide_threads, TmaPlan::bytes, stream, a, q, cache, s))
+		return status;
+	return launched();
+}
 
 template <class T> int launch_tma(const triad_call *call) {
 	const Decode<T> a(call);
 	if (a.queries() == 0) return TRIAD_OK;
 	Room room(call);
 	const Schedule s = tma_schedule(a, room);
-	hopper::HeadMap q = {}, cache = {};
-	if (const int status = map_rows(&q, a.q, a.batch, a.seq_q * a.heads, a.dim, own_rows)) return status;
-	if (const int status = map_rows(&cache, a.cache, call->in[1].shape[0], page, a.dim, page)) return status;
-	if (const int status = cudaFuncSetAttribute(tma_rows<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, TmaPlan::bytes)) return status;
-	tma_rows<T><<<static_cast<unsigned>(s.parts * s.groups), wide_threads, TmaPlan::bytes, stream_of(call)>>>(a, q, cache, s);
-	if (const int status = launched()) return status;
-	return launch_join(a, s, stream_of(call));
+	const int64_t blocks = call->in[1].shape[0];
+	const cudaStream_t stream = stream_of(call);
+	if (const int status = s.groups % 2 == 0 ? launch_rows<T, 2>(a, blocks, s, stream) : launch_rows<T, 1>(a, blocks, s, stream)) return status;
+	return launch_join(a, s, stream);
 }
 
 } // namespace latent
