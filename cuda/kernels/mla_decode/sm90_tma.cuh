@@ -13,10 +13,12 @@
 //       wait for P; rescale O, O += P V of the odd page    rescale O, O += P V of the odd page
 //       wait for O, free half of the odd page              wait for O, free half of the odd page
 //
-//   So one's exponentials run beside the other's products. What lies in a page past the last token that a row of the block sees is overwritten by zeros,
+//   Where a sequence has an even number of groups of 64 rows, two blocks of a cluster have the same pages: each brings half of the columns for both.
+//   One's exponentials run beside the other's products. What lies in a page past the last token that a row of the block sees is overwritten by zeros,
 //   as P is 0 there, and 0 NaN is NaN. Of two queries of one block a token that only one sees must be finite.
 //   Clocks of a pair of pages: tensor cores 4,352; shared memory 4,736, of which scores 2,304, values 1,152, copies 1,152, P 128; two halves of a
-//   softmax and two of rescaling stand between. Its 147 KB take 8,600 at the memory's rate, half of that where two groups of heads share them.
+//   softmax and two of rescaling stand between. Predicted 5,700 with waiting, measured 8,900. Its 147 KB take 8,600 at the memory's rate, half of
+//   that where two groups of heads share them.
 // Source   FlashMLA's schedule of two warpgroups that share one output (DeepSeek-AI 2025, "A Deep-Dive Into The New Flash MLA Kernel"), in another order
 #ifndef TRIAD_MLA_DECODE_SM90_TMA_CUH
 #define TRIAD_MLA_DECODE_SM90_TMA_CUH
