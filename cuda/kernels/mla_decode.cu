@@ -15,7 +15,7 @@
 //             8.0 with 150 KB of shared memory for a block, P in 16 bits
 //   sm90_tma  64 rows a block on Hopper's tensor cores, of any queries of a sequence, pages by TMA; tokens are divided
 //             evenly. fp16 and bf16. Costs: 223 KB of shared memory, rows of 576 and values of 512 alone, P in 16 bits,
-//             a NaN within a length reaches the queries of its block that do not see it
+//             a NaN within a length reaches queries of its block that do not see it
 // Pipelines  latent/split.cuh, latent/sm80_mma.cuh and mla_decode/sm90_tma.cuh
 #include "capability.cuh"
 #include "latent/sm80_mma.cuh"
