@@ -48,7 +48,7 @@ template <int Bytes> triad::Limits wide() {
 	return {triad::multiple_of("head_dim", 8), triad::wgmma_capability(),
 	        triad::limit("head_dim_v 512 and head_dim at most 576, or 64 and 128", [](triad::Check &check, const triad_call *call) {
 		        const Shape s(call);
-		        check.that(Large::holds(s) || Small::holds(s), "head_dim is %d and head_dim_v %d", s.dim, s.dim_v);
+		        check.that(Large::holds(s.dim, s.dim_v) || Small::holds(s.dim, s.dim_v), "head_dim is %d and head_dim_v %d", s.dim, s.dim_v);
 	        }),
 	        triad::limit("as much shared memory as its tiles take", check_shared<bytes_of<Bytes>>)};
 }

@@ -13,10 +13,14 @@
 //             and few requests fill the GPU. Costs: a workspace, contiguous rows of whole 16 elements
 //   sm80_mma  64 heads a block, both products on tensor cores, tiles by cp.async, fp16 and bf16. Costs: a GPU of
 //             8.0 with 150 KB of shared memory for a block, P in 16 bits
-// Pipelines  latent/split.cuh and latent/sm80_mma.cuh
+//   sm90_tma  64 rows a block on Hopper's tensor cores, of any queries of a sequence, pages by TMA; tokens are divided
+//             evenly. fp16 and bf16. Costs: 223 KB of shared memory, rows of 576 and values of 512 alone, P in 16 bits,
+//             a NaN within a length reaches queries of its block that do not see it
+// Pipelines  latent/split.cuh, latent/sm80_mma.cuh and mla_decode/sm90_tma.cuh
 #include "capability.cuh"
 #include "latent/sm80_mma.cuh"
 #include "latent/split.cuh"
+#include "mla_decode/sm90_tma.cuh"
 #include "spec/mla_decode.cuh"
 
 namespace {
@@ -93,18 +97,32 @@ triad::Limits whole_rows() {
 	        })};
 }
 
+void check_shared(triad::Check &check, int needed) {
+	const int most = triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+	check.that(most >= needed, "a block needs %d bytes of shared memory, this GPU gives %d", needed, most);
+}
+
 // tensor_cores: a GPU that has them, and the shared memory of a block.
 triad::Limits tensor_cores() {
 	return {triad::capability("mma of 16 x 8 x 16 elements", 80, true),
 	        triad::limit("as much shared memory as its tiles take", [](triad::Check &check, const triad_call *call) {
-		        const int most = triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-		        const int needed = mma_bytes(static_cast<int>(call->in[0].shape[3]));
-		        check.that(most >= needed, "a block needs %d bytes of shared memory, this GPU gives %d", needed, most);
+		        check_shared(check, mma_bytes(static_cast<int>(call->in[0].shape[3])));
 	        })};
 }
 
+// wide: rows as the tiles of Hopper's tensor cores hold them, and what the copy engine asks.
+triad::Limits wide() {
+	return {triad::contiguous("q", "cache"), triad::aligned(16, "q", "cache", "o"), triad::wgmma_capability(),
+	        triad::limit("head_dim 576 and head_dim_v 512", [](triad::Check &check, const triad_call *call) {
+		        const int dim = static_cast<int>(call->in[0].shape[3]), dim_v = static_cast<int>(call->out[0].shape[3]);
+		        check.that(dim == 64 * Large::panels && dim_v == 64 * Large::value_panels, "head_dim is %d and head_dim_v %d", dim, dim_v);
+	        }),
+	        triad::limit("as much shared memory as its tiles take",
+	                     [](triad::Check &check, const triad_call *) { check_shared(check, TmaPlan::bytes); })};
+}
+
 // workspace measures the parts, which are of fp32 whatever the dtype of q.
-template <Parts (*Of)(const Decode<__half> &, triad::Room &)> int64_t workspace(const triad_call *call) {
+template <auto Of> int64_t workspace(const triad_call *call) {
 	triad::Room room(call);
 	Of(Decode<__half>(call), room);
 	return room.used;
@@ -123,5 +141,9 @@ TRIAD_KERNEL(mla_decode, split, forward,
 TRIAD_KERNEL(mla_decode, sm80_mma, forward,
              .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(whole_rows()).limits(tensor_cores())
              .workspace(workspace<mma_parts<__half>>).launch(TRIAD_BY_HALF(launch_mma)))
+
+TRIAD_KERNEL(mla_decode, sm90_tma, forward,
+             .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(wide())
+             .workspace(workspace<tma_schedule<__half>>).launch(TRIAD_BY_HALF(launch_tma)))
 
 } // namespace

@@ -171,7 +171,7 @@ for step in "$@"; do
 			moe) ours=cuda/mma,triton,torch ;;
 			fp8_linear) ours=cuda/sm90_wgmma,triton,torch others=,torchao ;;
 			mla) ours=cuda/sm90_tma,triton,torch ;;
-			mla_decode) ours=cuda/sm80_mma,cuda/split,triton,torch ;;
+			mla_decode) ours=cuda/sm90_tma,cuda/sm80_mma,cuda/split,triton,torch ;;
 			esac
 			bench catalogue "catalogue-$operator" "$ours" "$others" "$operator"
 		done

@@ -56,6 +56,15 @@ __device__ inline void prefetch(const void *at) {
 #endif
 }
 
+// prefetch_bytes brings so many bytes into the L2 cache; address and number are multiples of 16. sm_90 and newer.
+__device__ inline void prefetch_bytes(const void *from, uint32_t bytes) {
+#if !defined(__CUEMU__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
+#else
+	(void)from, (void)bytes;
+#endif
+}
+
 // fresh gives x as a value that the compiler knows nothing of: what is derived from it is computed here, and not kept in registers from before.
 __device__ inline int fresh(int x) {
 #ifndef __CUEMU__

@@ -63,6 +63,7 @@ template <int Eights> __device__ inline void changed(int32_t (&d)[Eights][4]) {
 #define TRIAD_WGMMA_SHARED_128(across, type) TRIAD_WGMMA_SHARED("m64n128k16", 64, "64", "65", "66", across, type)
 #define TRIAD_WGMMA_REGISTERS_64(type) TRIAD_WGMMA_REGISTERS("m64n64k16", 32, "%32, %33, %34, %35", "36", type)
 #define TRIAD_WGMMA_REGISTERS_128(type) TRIAD_WGMMA_REGISTERS("m64n128k16", 64, "%64, %65, %66, %67", "68", type)
+#define TRIAD_WGMMA_REGISTERS_256(type) TRIAD_WGMMA_REGISTERS("m64n256k16", 128, "%128, %129, %130, %131", "132", type)
 
 // WarpgroupMultiply<T>: shared: d = a b^T of a[64, 16] and b[N, 16], plus d if add; both by descriptors of tiles whose rows lie along the
 // reduction. registers: d += a b, b[16, N] by an across_descriptor. across: d = a^T b of a[16, 64] and b[16, N], plus d if add; both so.
@@ -73,6 +74,7 @@ template <class T> struct WarpgroupMultiply;
 		__device__ static void shared(float (&d)[16][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_128("0", type); }          \
 		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64("0", type); }            \
 		__device__ static void shared(float (&d)[4][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_32("0", type); }            \
+		__device__ static void registers(float (&d)[32][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_256(type); }      \
 		__device__ static void registers(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_128(type); }      \
 		__device__ static void registers(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_64(type); }        \
 		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64("1", type); }            \
@@ -81,6 +83,7 @@ template <class T> struct WarpgroupMultiply;
 TRIAD_WARPGROUP_MULTIPLY(__nv_bfloat16, "bf16")
 TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
 #undef TRIAD_WARPGROUP_MULTIPLY
+#undef TRIAD_WGMMA_REGISTERS_256
 #undef TRIAD_WGMMA_REGISTERS_128
 #undef TRIAD_WGMMA_REGISTERS_64
 #undef TRIAD_WGMMA_SHARED_128

@@ -41,7 +41,8 @@ template <class T> struct Decode {
 		return causal ? max(0, min(length, i + 1 + length - seq_q)) : length;
 	}
 	__device__ const T *query(int64_t b, int i, int h) const { return q + b * q_stride[0] + i * q_stride[1] + h * q_stride[2]; }
-	__device__ const T *rows_of(int64_t b, int number) const { return cache + table(b, number) * cache_stride[0]; } // of a page
+	__device__ const T *rows_at(int block) const { return cache + block * cache_stride[0]; }
+	__device__ const T *rows_of(int64_t b, int number) const { return rows_at(table(b, number)); } // of a page
 	__device__ int64_t statistic(int64_t b, int i, int h) const { return (b * heads + h) * seq_q + i; }
 };
 

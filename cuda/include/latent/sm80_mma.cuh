@@ -29,8 +29,6 @@ struct MmaShared {
 
 inline int mma_bytes(int dim) { return static_cast<int>(sizeof(MmaShared)) + 2 * (mma_heads + 2 * mma_tokens) * (dim + mma_pad); }
 
-constexpr float log2_e = 1.4426950408889634f;
-
 // copy_latents starts the copy of the tokens first .. first + 32 of a sequence, zeros from end on, which are tokens of one page.
 template <class T> __device__ void copy_latents(AsyncCopies &copies, SharedAddress tile, const Decode<T> &a, int64_t b, int first, int end) {
 	const T *const rows = a.rows_of(b, first / page) + first % page * a.dim;

@@ -8,6 +8,8 @@
 namespace triad {
 namespace latent {
 
+constexpr float log2_e = 1.4426950408889634f;
+
 // base is the maximum that is taken from scores: without one that is a number nothing is, so that -inf - -inf does not arise.
 __device__ inline float base(float max) { return max == -INFINITY ? 0.0f : max; }
 

@@ -24,10 +24,13 @@
 
 #include "pack.cuh"
 #include "room.cuh"
-#include "sm90_tiles.cuh"
+#include "latent/sm90_tiles.cuh"
+#include "latent/whole_naive.cuh"
 
 namespace triad {
 namespace mla {
+
+using namespace latent;
 
 constexpr int streamed = 32; // rows or keys of a tile
 
@@ -341,7 +344,7 @@ template <class T> int backward_tma(const triad_call *call) {
 	const Backward<T> a(call);
 	Room room(call);
 	const Sums sums(a.s, room);
-	return Small::holds(a.s) ? launch_backward<T, Small>(a, sums, stream_of(call)) : launch_backward<T, Large>(a, sums, stream_of(call));
+	return Small::holds(a.s.dim, a.s.dim_v) ? launch_backward<T, Small>(a, sums, stream_of(call)) : launch_backward<T, Large>(a, sums, stream_of(call));
 }
 
 } // namespace mla

@@ -14,10 +14,13 @@
 //   tiles are 216 of 227 KB.
 #ifndef TRIAD_MLA_SM90_FORWARD_CUH
 #define TRIAD_MLA_SM90_FORWARD_CUH
-#include "sm90_tiles.cuh"
+#include "latent/sm90_tiles.cuh"
+#include "latent/whole_naive.cuh"
 
 namespace triad {
 namespace mla {
+
+using namespace latent;
 
 // ForwardPlan divides a block's shared memory.
 template <class Of> struct ForwardPlan : Of {
@@ -212,7 +215,7 @@ template <class T, class Plan> int launch_forward(const Forward<T> &a, cudaStrea
 
 template <class T> int forward_tma(const triad_call *call) {
 	const Forward<T> a(call);
-	if (Small::holds(a.s)) return launch_forward<T, ForwardPlan<Small>>(a, stream_of(call));
+	if (Small::holds(a.s.dim, a.s.dim_v)) return launch_forward<T, ForwardPlan<Small>>(a, stream_of(call));
 	return launch_forward<T, ForwardPlan<Large>>(a, stream_of(call));
 }
 

@@ -3,8 +3,8 @@
 //   Rows lie in panels of 64 columns, swizzled; a block has three warpgroups, of which the first asks for copies and the others multiply. Of results
 //   of 576 columns the first of these has 0 to 255 and 512 to 575, the second 256 to 511. Loops over panels are unrolled, and the two have code of
 //   their own: where a product may be under way around a loop or beside a branch, ptxas waits for each.
-#ifndef TRIAD_MLA_SM90_TILES_CUH
-#define TRIAD_MLA_SM90_TILES_CUH
+#ifndef TRIAD_LATENT_SM90_TILES_CUH
+#define TRIAD_LATENT_SM90_TILES_CUH
 #include "hopper/arithmetic.cuh"
 #include "hopper/barrier.cuh"
 #include "hopper/bulk_copy.cuh"
@@ -13,22 +13,21 @@
 #include "hopper/named_barrier.cuh"
 #include "hopper/store_sums.cuh"
 #include "hopper/wgmma_any.cuh"
-#include "latent/whole_naive.cuh"
+#include "latent/softmax.cuh"
 
 namespace triad {
-namespace mla {
+namespace latent {
 
 // Sizes are how many panels a latent row and its value have. A warpgroup has so many columns of results, and the first one the rest.
 template <int Panels, int Values> struct Sizes {
 	static constexpr int panels = Panels, value_panels = Values, columns = Panels > 4 ? 256 : 64, rest = 64 * Panels - 2 * columns;
-	static bool holds(const Shape &s) { return s.dim <= 64 * Panels && s.dim_v == 64 * Values; }
+	static bool holds(int dim, int dim_v) { return dim <= 64 * Panels && dim_v == 64 * Values; }
 };
 using Large = Sizes<9, 8>; // DeepSeek's
 using Small = Sizes<2, 1>; // what a test can afford
 
 constexpr int warpgroup = 128, wide_threads = 3 * warpgroup, own_rows = hopper::mma_rows, stages = 2;
 constexpr int producer_registers = 24, consumer_registers = 240;
-constexpr float log2_e = 1.4426950408889634f;
 
 __host__ __device__ constexpr int panel_of(int rows) { return rows * hopper::tile_row_bytes; } // bytes
 
@@ -48,9 +47,9 @@ template <int Rows, int Panels> __device__ inline void copy_panels(uint32_t to, 
 // again is an address that is computed where it is used: 36 descriptors that the compiler keeps from tile to tile take registers of sums.
 __device__ inline uint32_t again(uint32_t address) { return static_cast<uint32_t>(hopper::fresh(static_cast<int>(address))); }
 
-// begin_product starts x = a b^T over so many panels of 64 columns: 64 rows at a, and 8 Eights rows at b.
+// multiply_panels starts x = a b^T, plus x if add, over so many panels of 64 columns: 64 rows at a, and 8 Eights rows at b.
 template <class T, int Panels, int PanelA, int PanelB, int Eights>
-__device__ inline void begin_product(float (&x)[Eights][4], uint32_t a, uint32_t b) {
+__device__ inline void multiply_panels(float (&x)[Eights][4], uint32_t a, uint32_t b, bool add = false) {
 	a = again(a);
 	b = again(b);
 #pragma unroll
@@ -59,8 +58,14 @@ __device__ inline void begin_product(float (&x)[Eights][4], uint32_t a, uint32_t
 #pragma unroll
 		for (int k = 0; k < 4; k++)
 			hopper::WarpgroupMultiply<T>::shared(x, hopper::advanced(of_a, k * hopper::mma_k_bytes),
-			                                     hopper::advanced(of_b, k * hopper::mma_k_bytes), p + k > 0);
+			                                     hopper::advanced(of_b, k * hopper::mma_k_bytes), add || p + k > 0);
 	}
+}
+
+// begin_product starts x = a b^T likewise, as a group of its own.
+template <class T, int Panels, int PanelA, int PanelB, int Eights>
+__device__ inline void begin_product(float (&x)[Eights][4], uint32_t a, uint32_t b) {
+	multiply_panels<T, Panels, PanelA, PanelB>(x, a, b);
 	hopper::commit();
 }
 
@@ -93,6 +98,6 @@ __device__ inline unsigned char *aligned_memory(unsigned char *memory) {
 }
 #endif
 
-} // namespace mla
+} // namespace latent
 } // namespace triad
 #endif
