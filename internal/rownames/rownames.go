@@ -47,6 +47,15 @@ func Of(sources fs.FS, operator string) []string {
 	})
 }
 
+// spread matches what a registration says of a kernel whose calls are spread over two GPUs.
+var spread = regexp.MustCompile(`(?s)TRIAD_KERNEL\([^;{}]*?\.devices\(2\)`)
+
+// Spread reports whether an operator has an implementation whose calls are spread over two GPUs.
+func Spread(sources fs.FS, operator string) bool {
+	text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu")
+	return err == nil && spread.Match(text)
+}
+
 // Missing returns the first prefix that no implementation of the operator can match, with the names of its
 // family; "" where each can match one, or is of a family of which the sources tell no name.
 func Missing(sources fs.FS, operator string, prefixes []string) (prefix string, have []string) {
