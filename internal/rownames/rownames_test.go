@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"triad"
+	"triad/internal/catalog"
 	"triad/internal/rownames"
 )
 
@@ -50,6 +51,29 @@ func TestRecordedNamesAreFound(t *testing.T) {
 	}
 	if len(seen) < 200 {
 		t.Errorf("%d names are recorded", len(seen))
+	}
+}
+
+// TestSpread: an operator with an implementation on two GPUs is told from one without.
+func TestSpread(t *testing.T) {
+	sources := fstest.MapFS{
+		"cuda/kernels/both.cu": {Data: []byte("TRIAD_KERNEL(both, naive, forward, .launch(f))\n" +
+			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n")},
+		"cuda/kernels/one.cu": {Data: []byte("// .devices(2) is for others\nTRIAD_KERNEL(one, naive, forward, f)")},
+	}
+	for name, want := range map[string]bool{"both": true, "one": false, "none": false} {
+		if rownames.Spread(sources, name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+	spread := 0
+	for _, name := range catalog.Names() {
+		if rownames.Spread(triad.Files, name) {
+			spread++
+		}
+	}
+	if spread != 2 {
+		t.Errorf("%d operators of the catalog are spread, want 2", spread)
 	}
 }
 
