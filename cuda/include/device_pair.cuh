@@ -4,6 +4,7 @@
 //   triad::DevicePair pair(call);
 //   pair.each([&](triad::Share at, cudaStream_t stream) { k<<<at.grid(blocks), threads, 0, stream>>>(..., at.first); });
 //   pair.meet();                                             // what follows on either waits for what both did
+//   pair.beside(0, to, from, bytes);                         // a copy beside what follows, until pair.arrived()
 //   return pair.end();
 //
 // A kernel works for device first + blockIdx.y. In the emulator both devices are one launch: its orders of blocks mix them.
@@ -39,26 +40,29 @@ struct Share {
 	dim3 grid(unsigned blocks) const { return dim3(blocks, devices); }
 };
 
-// The second device's stream, and the events by which the two wait for each other; made once a process. Calls come from one thread.
-struct SecondDevice {
-	cudaStream_t stream = nullptr;
-	cudaEvent_t first_did = nullptr, second_did = nullptr;
-	cudaError_t error;
+// The second device's stream, a stream of either for copies, and the events by which they wait for each other; made once a process. Calls come
+// from one thread.
+struct PairStreams {
+	cudaStream_t second = nullptr, beside[2] = {};
+	cudaEvent_t did[2] = {}, copied[2] = {};
+	cudaError_t error = cudaSuccess;
 
-	SecondDevice() {
-		error = cudaEventCreateWithFlags(&first_did, cudaEventDisableTiming);
+	PairStreams() {
 #ifndef __CUEMU__
-		if (error == cudaSuccess) error = cudaSetDevice(1);
-		if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-		if (error == cudaSuccess) error = cudaEventCreateWithFlags(&second_did, cudaEventDisableTiming);
-		if (error == cudaSuccess) error = cudaSetDevice(0);
+		for (int device = 1; device >= 0; device--) {
+			if (error == cudaSuccess) error = cudaSetDevice(device);
+			if (error == cudaSuccess && device == 1) error = cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+			if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&beside[device], cudaStreamNonBlocking);
+			for (cudaEvent_t *event : {&did[device], &copied[device]})
+				if (error == cudaSuccess) error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+		}
 #endif
 	}
 };
 
 class DevicePair {
 public:
-	explicit DevicePair(const triad_call *call) : first(stream_of(call)), failed(second().error) {
+	explicit DevicePair(const triad_call *call) : first(stream_of(call)), failed(streams().error) {
 		did(0);
 		wait(1);
 	}
@@ -71,7 +75,7 @@ public:
 		return (void)device, first;
 #else
 		note(cudaSetDevice(device));
-		return device == 0 ? first : second().stream;
+		return device == 0 ? first : streams().second;
 #endif
 	}
 
@@ -91,6 +95,28 @@ public:
 	void copy(int sender, void *to, const void *from, int64_t bytes) {
 		if (bytes > 0) note(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, on(sender)));
 	}
+	// beside queues a copy after what was queued on the sender, beside what follows there.
+	void beside(int sender, void *to, const void *from, int64_t bytes) {
+#ifdef __CUEMU__
+		copy(sender, to, from, bytes);
+#else
+		const cudaStream_t stream = streams().beside[sender];
+		if (bytes <= 0) return;
+		did(sender);
+		note(cudaStreamWaitEvent(stream, streams().did[sender], 0));
+		note(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream));
+		note(cudaEventRecord(streams().copied[sender], stream));
+#endif
+	}
+
+	// arrived makes what follows on either wait for all copies beside it, one on each at least.
+	void arrived() {
+#ifndef __CUEMU__
+		for (int device = 0; device < 2; device++)
+			for (cudaEvent_t event : streams().copied) note(cudaStreamWaitEvent(on(device), event, 0));
+#endif
+	}
+
 	void clear(int device, void *at, int64_t bytes) {
 		if (bytes > 0) note(cudaMemsetAsync(at, 0, static_cast<size_t>(bytes), on(device)));
 	}
@@ -109,23 +135,21 @@ public:
 	}
 
 private:
-	static SecondDevice &second() {
-		static SecondDevice it;
-		return it;
+	static PairStreams &streams() {
+		static PairStreams all;
+		return all;
 	}
 	void note(cudaError_t error) {
 		if (failed == cudaSuccess) failed = error;
 	}
 	void did(int device) {
 #ifndef __CUEMU__
-		const cudaStream_t stream = on(device);
-		note(cudaEventRecord(device == 0 ? second().first_did : second().second_did, stream));
+		note(cudaEventRecord(streams().did[device], on(device)));
 #endif
 	}
 	void wait(int device) {
 #ifndef __CUEMU__
-		const cudaStream_t stream = on(device);
-		note(cudaStreamWaitEvent(stream, device == 0 ? second().second_did : second().first_did, 0));
+		note(cudaStreamWaitEvent(on(device), streams().did[1 - device], 0));
 #endif
 	}
 

@@ -3,7 +3,8 @@
 //
 //   dispatch_pair   rows of the ranks. Stores: a device writes its tokens into the rows, wherever these lie, and fills the end of its own ranks'
 //                   rows. Copies: each half of x crosses whole, since the device alone knows how many tokens a rank gets, and a copy's size is the
-//                   host's; a token crosses once, however many ranks it goes to. Then each device writes the rows of its own ranks.
+//                   host's; a token crosses once, however many ranks it goes to. Each device writes the rows of its own ranks, first those of
+//                   its own tokens, while the others cross.
 //   combine_pair    sums of the tokens. The row that a rank has of the other device's token goes to a place of its own over there: stored into it,
 //                   or packed here and copied, all places. Then each device adds up its own tokens, by rank.
 #ifndef TRIAD_EXPERT_PARALLEL_PAIR_CUH
@@ -180,9 +181,9 @@ __global__ void __launch_bounds__(Threads) send_rows_kernel(Routing in, Dispatch
 	}
 }
 
-// A block a row of the device's ranks, whose token is of this device or came from the other. source: the token in each row.
+// A block a row of the device's ranks. came: those whose token came from the other device, else the rest. source: the token in each row.
 template <class T, int V, int Threads>
-__global__ void __launch_bounds__(Threads) take_rows_kernel(Routing in, Dispatch<T> d, EachOf<Side> sides, const int32_t *source, int first) {
+__global__ void __launch_bounds__(Threads) take_rows_kernel(Routing in, Dispatch<T> d, EachOf<Side> sides, const int32_t *source, bool came, int first) {
 	constexpr int held = 4;
 	const int device = first + blockIdx.y;
 	const Side side = sides[device];
@@ -192,7 +193,7 @@ __global__ void __launch_bounds__(Threads) take_rows_kernel(Routing in, Dispatch
 	in.choice = side.choice;
 	for (int64_t all = here.first * room + blockIdx.x; all < (here.first + here.count) * room; all += gridDim.x) {
 		const int64_t token = source[all], other = token - there.first * in.tokens;
-		const bool came = token >= 0 && there.has(token / in.tokens);
+		if (came != (token >= 0 && there.has(token / in.tokens))) continue;
 		const T *from = came ? reinterpret_cast<const T *>(side.x) + other * d.dim : d.x + token * d.dim;
 		for (int64_t at = threadIdx.x * V; at < d.dim; at += held * Threads * V) {
 			Pack<T, V> pack[held] = {};
@@ -220,28 +221,33 @@ template <class T, class F> void with_width(int64_t dim, std::initializer_list<c
 		f(std::integral_constant<int, vector<T>>(), std::integral_constant<int, 256>());
 }
 
-// dispatch_pair follows route_pair with the same source.
+// cross_beside copies each half of x, and of weight, to the other device.
+template <class T> void cross_beside(DevicePair &pair, const Routing &in, const Dispatch<T> &d, const EachOf<Side> &sides) {
+	for (int device = 0; device < 2; device++) {
+		const Span here = half_of(in.ranks, device);
+		const int64_t from = here.first * in.tokens, n = here.count * in.tokens;
+		pair.beside(device, sides[1 - device].x, d.x + from * d.dim, n * d.dim * static_cast<int64_t>(sizeof(T)));
+		if (d.weight != nullptr) pair.beside(device, sides[1 - device].weight, d.weight + from * in.top, n * in.top * static_cast<int64_t>(sizeof(float)));
+	}
+}
+
+// dispatch_pair follows route_pair with the same source, and where it does not store, cross_beside.
 template <class T>
 void dispatch_pair(DevicePair &pair, const Routing &in, const Dispatch<T> &d, const EachOf<Side> &sides, const int32_t *source, bool stores) {
 	const int64_t rows = half_of(in.ranks, 0).count * in.room(), tokens = half_of(in.ranks, 0).count * in.tokens;
 	if (rows == 0) return;
-	if (!stores) {
-		for (int device = 0; device < 2; device++) {
-			const Span here = half_of(in.ranks, device);
-			const int64_t from = here.first * in.tokens, n = here.count * in.tokens;
-			pair.copy(device, sides[1 - device].x, d.x + from * d.dim, n * d.dim * static_cast<int64_t>(sizeof(T)));
-			if (d.weight != nullptr) pair.copy(device, sides[1 - device].weight, d.weight + from * in.top, n * in.top * static_cast<int64_t>(sizeof(float)));
-		}
-		pair.meet();
-	}
 	with_width<T>(d.dim, {d.x, d.rows, sides.zero.x}, [&](auto width, auto block) {
 		constexpr int V = decltype(width)::value, threads = decltype(block)::value;
-		pair.each([&](Share at, cudaStream_t stream) {
-			if (stores)
+		if (stores)
+			return pair.each([&](Share at, cudaStream_t stream) {
 				send_rows_kernel<T, V, threads><<<at.grid(blocks_for(tokens * (in.ranks + 1), 1)), threads, 0, stream>>>(in, d, sides, at.first);
-			else
-				take_rows_kernel<T, V, threads><<<at.grid(blocks_for(rows, 1)), threads, 0, stream>>>(in, d, sides, source, at.first);
-		});
+			});
+		for (bool came : {false, true}) {
+			if (came) pair.arrived();
+			pair.each([&](Share at, cudaStream_t stream) {
+				take_rows_kernel<T, V, threads><<<at.grid(blocks_for(rows, 1)), threads, 0, stream>>>(in, d, sides, source, came, at.first);
+			});
+		}
 	});
 }
 

@@ -73,10 +73,11 @@ template <class T> int moe_combine_bwd_pair(const triad_call *call, bool stores)
 	const int64_t dim = call->in[0].shape[2];
 	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? none : whole);
 	if (triad::elements(call->out[0]) == 0) return TRIAD_OK;
+	const triad::Dispatch<T> d = {static_cast<const T *>(call->in[0].data), nullptr, static_cast<T *>(call->out[0].data), nullptr, nullptr, dim};
 	triad::DevicePair pair(call);
+	if (!stores) triad::cross_beside(pair, in, d, sides);
 	triad::route_pair(pair, in, sides, nullptr, nullptr, stores);
-	triad::dispatch_pair<T>(pair, in, {static_cast<const T *>(call->in[0].data), nullptr, static_cast<T *>(call->out[0].data), nullptr, nullptr, dim}, sides,
-	                        nullptr, stores);
+	triad::dispatch_pair(pair, in, d, sides, nullptr, stores);
 	return pair.end();
 }
 

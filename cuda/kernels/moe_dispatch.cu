@@ -148,7 +148,10 @@ template <class T> int moe_dispatch_fwd_pair(const triad_call *call, bool stores
 	const int64_t dim = call->in[0].shape[2], choices = in.room() * in.top;
 	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? none : whole);
 	int32_t *const source = output<int32_t>(call, 3), *const of_expert = output<int32_t>(call, 5);
+	const triad::Dispatch<T> d = {static_cast<const T *>(call->in[0].data), static_cast<const float *>(call->in[2].data), output<T>(call, 0),
+	                              output<float>(call, 1), output<int64_t>(call, 2), dim};
 	triad::DevicePair pair(call);
+	if (!stores) triad::cross_beside(pair, in, d, sides);
 	for (int device = 0; device < 2; device++) {
 		const triad::Span here = triad::half_of(in.ranks, device);
 		pair.clear(device, of_expert + here.first * in.experts, here.count * in.experts * static_cast<int64_t>(sizeof(int32_t)));
@@ -163,10 +166,7 @@ template <class T> int moe_dispatch_fwd_pair(const triad_call *call, bool stores
 			moe_dispatch_round_pair_kernel<<<at.grid(triad::blocks_for(in.ranks * in.experts, threads)), threads, 0, stream>>>(in, of_expert, align_of(call),
 			                                                                                                             at.first);
 		});
-	triad::dispatch_pair<T>(pair, in,
-	                        {static_cast<const T *>(call->in[0].data), static_cast<const float *>(call->in[2].data), output<T>(call, 0),
-	                         output<float>(call, 1), output<int64_t>(call, 2), dim},
-	                        sides, source, stores);
+	triad::dispatch_pair(pair, in, d, sides, source, stores);
 	return pair.end();
 }
 

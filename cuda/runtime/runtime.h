@@ -58,6 +58,12 @@ TRIAD_RUNTIME_API int triad_timer_plain_cache(triad_timer *t);
 enum { TRIAD_CEILING_MEMCPY, TRIAD_CEILING_COPY, TRIAD_CEILING_READ, TRIAD_CEILING_WRITE };
 TRIAD_RUNTIME_API int triad_ceiling(int32_t ceiling, void *to, const void *from, int64_t bytes, void *stream);
 
+/* Memory that lies on two devices: whether devices 0 and 1 map memory and reach each other's; a range of addresses whose first part is device 0's
+   memory, the rest device 1's, in whole pages of 2 MiB, which both reach; and its end. */
+TRIAD_RUNTIME_API int triad_spread_can(int32_t *can);
+TRIAD_RUNTIME_API int triad_spread_map(int64_t first, int64_t second, uint64_t *at);
+TRIAD_RUNTIME_API int triad_spread_unmap(uint64_t at, int64_t bytes);
+
 /* How many of the bytes at a and b differ. Waits. */
 TRIAD_RUNTIME_API int triad_differing(const void *a, const void *b, int64_t bytes, int64_t *differing);
 

@@ -2,10 +2,12 @@ package serve
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
 	"triad"
+	"triad/cuda/build"
 	"triad/cuda/cudatest"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -25,8 +27,21 @@ func (p *pairOf) AllocSpread(name string, bytes, border int64) (Buffer, error) {
 	return p.Alloc(name, bytes)
 }
 
-// spreadOperator is one with kernels that are spread over two devices, and others.
-const spreadOperator = "moe_combine"
+// spreadFile returns the first kernel file with kernels that are spread over two devices.
+func spreadFile(t *testing.T) string {
+	t.Helper()
+	for _, name := range cudatest.KernelsBySize(t) {
+		text, err := fs.ReadFile(triad.Files, build.KernelFile(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), ".devices(2)") {
+			return name
+		}
+	}
+	t.Fatal("no kernel is spread over two devices")
+	return ""
+}
 
 // A kernel that needs two devices is there where the worker has them, and is UNAVAILABLE, with a sentence,
 // where it has one; the others are there in any case.
@@ -38,7 +53,7 @@ func TestKernelsOfTwoDevices(t *testing.T) {
 			device: device, specs: catalogSpec, loaded: map[string]backend.LoadReply{},
 			kernels: map[string][]*kernel{},
 		}
-		reply, err := s.load(t.Context(), spreadOperator)
+		reply, err := s.load(t.Context(), spreadFile(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +78,7 @@ func TestKernelsOfTwoDevices(t *testing.T) {
 // lies on the first one, and half of the workspace; memory of the others is not divided.
 func TestMemoryOnTwoDevices(t *testing.T) {
 	device := &pairOf{Device: NewEmulator(triad.Files, testCache), devices: 2}
-	if _, err := device.Library(t.Context(), spreadOperator); err != nil {
+	if _, err := device.Library(t.Context(), spreadFile(t)); err != nil {
 		cudatest.NeedCompiler(t)
 		t.Fatal(err)
 	}

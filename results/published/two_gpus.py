@@ -113,7 +113,7 @@ class Piece:
             count *= n
         size = count * dtype.itemsize
         before = (size // max(shape[0], 1) * (shape[0] - shape[0] // 2) + 255) // 256 * 256
-        if before + 256 > HALF or size + 256 > HALF:
+        if before + 256 > HALF or size - before + 256 > HALF:
             raise SystemExit(f"{size} bytes do not fit")
         self.around = torch.as_tensor(Bytes(self.middle - before - 256, size + 512), device="cuda:0")
         self.around.fill_(0xFF)
