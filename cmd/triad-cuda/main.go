@@ -35,7 +35,7 @@ func run() error {
 	flag.StringVar(&libraries.Environment, "environment", "", "a Python environment that may hold nvcc")
 	watch := flag.String("under", "", "the tool of compute-sanitizer that it runs under")
 	spec := flag.String("spec", "", "the spec of an operator that is not of the catalog")
-	gpus := flag.Int("gpus", 1, "how many of the visible GPUs it may use, 2 for calls that are spread over two")
+	gpus := flag.Int("gpus", 1, "how many of the visible GPUs it may use: 2 for calls spread over two")
 	flag.Parse()
 	if *facts {
 		return printFacts()

@@ -19,7 +19,8 @@ import (
 	"triad/internal/cudaerror"
 )
 
-// Device is the first visible GPU, and the second for calls that are spread over two. Every method belongs to the thread that called Open.
+// Device is the first visible GPU, and the second for calls that are spread over two. Every method belongs to
+// the thread that called Open.
 type Device struct {
 	libraries *build.GPULibraries
 	info      Info

@@ -201,8 +201,8 @@ func (a *candidate) notes(plain error) string {
 	}
 	if a.facts.Devices > 1 && a.facts.Mode == modeGraph {
 		first, second := a.timer.Clocks()
-		all = append(all, fmt.Sprintf("on two GPUs, whose clocks differed by %.2f %%: a time is what the slower "+
-			"of them says", 100*math.Abs(first/second-1)))
+		all = append(all, fmt.Sprintf("on two GPUs, whose clocks differed by %.2f %%: a time is what the "+
+			"slower of them says", 100*math.Abs(first/second-1)))
 	}
 	seen := a.seen()
 	if seen.Allocations > a.began.Allocations {

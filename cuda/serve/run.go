@@ -199,8 +199,8 @@ func (l *launching) findThread(found *backend.LaunchReply) {
 	}
 }
 
-// alloc allocates memory that release frees. places is the length of its first dim: of a kernel that is spread
-// over two devices the first half of them, one longer where they are odd, lies on the first.
+// alloc allocates memory that release frees. places is the length of its first dim: of a kernel that is
+// spread over two devices the first half of them, one longer where they are odd, lies on the first.
 func (l *launching) alloc(name string, bytes, places int64) (b Buffer, err error) {
 	device := l.server.device
 	if spread, can := device.(Spread); can && l.kernel.devices > 1 {

@@ -59,7 +59,7 @@ func TestSpread(t *testing.T) {
 	sources := fstest.MapFS{
 		"cuda/kernels/both.cu": {Data: []byte("TRIAD_KERNEL(both, naive, forward, .launch(f))\n" +
 			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n")},
-		"cuda/kernels/one.cu": {Data: []byte("// .devices(2) is for others\nTRIAD_KERNEL(one, naive, forward, f)")},
+		"cuda/kernels/one.cu": {Data: []byte("// .devices(2) is for others\nTRIAD_KERNEL(one, a, forward, f)")},
 	}
 	for name, want := range map[string]bool{"both": true, "one": false, "none": false} {
 		if rownames.Spread(sources, name) != want {

@@ -248,7 +248,8 @@ def pairs(folder: Path, count: int, seed: int) -> None:
             wrong += 1
             print(f"pair {i} {variant} ranks={ranks} tokens={tokens} dim={dim} top={top} experts={experts} "
                   f"{dtype}: {good}", flush=True)
-    print(f"{count} pairs, {rows_seen} rows sent, {compared} elements compared bit by bit: {wrong} pairs wrong")
+    print(f"{count} pairs, {rows_seen} rows sent, {compared} elements compared bit by bit: {wrong} pairs "
+          "wrong")
     if wrong:
         raise SystemExit(1)
 
@@ -313,7 +314,8 @@ def process(gpu: int, file: str, tokens: int) -> None:
     dispatch()
     want = dispatched(x, choice, weight, experts, 1)[0]
     good = same(rows.view(here, room, dim), want[gpu * here:(gpu + 1) * here])
-    good = same(combine(), combined(want, choice, experts)[gpu * here:(gpu + 1) * here].flatten(0, 1)) and good
+    sums_wanted = combined(want, choice, experts)[gpu * here:(gpu + 1) * here]
+    good = same(combine(), sums_wanted.flatten(0, 1)) and good
     given = my_x[send]
     times = [longest(f) for f in (dispatch, combine, lambda: exchange(packed, given, to, came),
                                   lambda: exchange(back, packed, came, to))]
@@ -323,8 +325,8 @@ def process(gpu: int, file: str, tokens: int) -> None:
     if gpu == 0:
         for name, us in zip(("dispatch", "combine", "all_to_all_single of the dispatch",
                              "all_to_all_single of the combine"), times, strict=True):
-            print(f"  {name}: {us:.1f} us, {crossed.item() / us / 1e3:.1f} GB/s in the direction that crosses "
-                  f"more ({crossed.item() / 1e6:.1f} MB)", flush=True)
+            print(f"  {name}: {us:.1f} us, {crossed.item() / us / 1e3:.1f} GB/s of the direction that more "
+                  f"crosses ({crossed.item() / 1e6:.1f} MB)", flush=True)
     torch.distributed.destroy_process_group()
 
 
