@@ -94,8 +94,8 @@ static __global__ void __launch_bounds__(Threads) routes_pair_kernel(Routing in,
 	if (here && received != nullptr && threadIdx.x == 0) received[rank] = static_cast<int32_t>(rows);
 }
 
-// route_pair leaves on each device the choice and the routes of all tokens.
-inline void route_pair(DevicePair &pair, const Routing &in, const EachOf<Side> &sides, int32_t *source, int32_t *received, bool stores) {
+// share_choice gives each device the choice of all tokens. route_pair follows.
+inline void share_choice(DevicePair &pair, const Routing &in, const EachOf<Side> &sides, bool stores) {
 	const int64_t one = in.tokens * in.top;
 	if (stores && one > 0) {
 		pair.each([&](Share at, cudaStream_t stream) {
@@ -108,6 +108,10 @@ inline void route_pair(DevicePair &pair, const Routing &in, const EachOf<Side> &
 				pair.copy(device, sides[to].choice + tokens.first * one, in.choice + tokens.first * one, tokens.count * one * static_cast<int64_t>(sizeof(int64_t)));
 		}
 	}
+}
+
+// route_pair finds on each device the routes of all tokens.
+inline void route_pair(DevicePair &pair, const Routing &in, const EachOf<Side> &sides, int32_t *source, int32_t *received) {
 	pair.meet();
 	pair.each([&](Share at, cudaStream_t stream) {
 		const dim3 grid = at.grid(static_cast<unsigned>(in.ranks));
@@ -221,7 +225,8 @@ template <class T, class F> void with_width(int64_t dim, std::initializer_list<c
 		f(std::integral_constant<int, vector<T>>(), std::integral_constant<int, 256>());
 }
 
-// cross_beside copies each half of x, and of weight, to the other device.
+// cross_beside copies each half of x, and of weight, to the other device, beside what finds the routes: it comes between share_choice, whose
+// copies would wait for these, and route_pair.
 template <class T> void cross_beside(DevicePair &pair, const Routing &in, const Dispatch<T> &d, const EachOf<Side> &sides) {
 	for (int device = 0; device < 2; device++) {
 		const Span here = half_of(in.ranks, device);

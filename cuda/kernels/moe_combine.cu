@@ -63,7 +63,8 @@ template <class T> int moe_combine_fwd_pair(const triad_call *call, bool stores)
 	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? stored : packed);
 	if (triad::elements(call->out[0]) == 0) return TRIAD_OK;
 	triad::DevicePair pair(call);
-	triad::route_pair(pair, in, sides, nullptr, nullptr, stores);
+	triad::share_choice(pair, in, sides, stores);
+	triad::route_pair(pair, in, sides, nullptr, nullptr);
 	triad::combine_pair<T>(pair, in, {static_cast<const T *>(call->in[0].data), nullptr, static_cast<T *>(call->out[0].data), nullptr, dim}, sides, stores);
 	return pair.end();
 }
@@ -75,8 +76,9 @@ template <class T> int moe_combine_bwd_pair(const triad_call *call, bool stores)
 	if (triad::elements(call->out[0]) == 0) return TRIAD_OK;
 	const triad::Dispatch<T> d = {static_cast<const T *>(call->in[0].data), nullptr, static_cast<T *>(call->out[0].data), nullptr, nullptr, dim};
 	triad::DevicePair pair(call);
+	triad::share_choice(pair, in, sides, stores);
 	if (!stores) triad::cross_beside(pair, in, d, sides);
-	triad::route_pair(pair, in, sides, nullptr, nullptr, stores);
+	triad::route_pair(pair, in, sides, nullptr, nullptr);
 	triad::dispatch_pair(pair, in, d, sides, nullptr, stores);
 	return pair.end();
 }

@@ -151,12 +151,13 @@ template <class T> int moe_dispatch_fwd_pair(const triad_call *call, bool stores
 	const triad::Dispatch<T> d = {static_cast<const T *>(call->in[0].data), static_cast<const float *>(call->in[2].data), output<T>(call, 0),
 	                              output<float>(call, 1), output<int64_t>(call, 2), dim};
 	triad::DevicePair pair(call);
+	triad::share_choice(pair, in, sides, stores);
 	if (!stores) triad::cross_beside(pair, in, d, sides);
 	for (int device = 0; device < 2; device++) {
 		const triad::Span here = triad::half_of(in.ranks, device);
 		pair.clear(device, of_expert + here.first * in.experts, here.count * in.experts * static_cast<int64_t>(sizeof(int32_t)));
 	}
-	triad::route_pair(pair, in, sides, source, output<int32_t>(call, 4), stores);
+	triad::route_pair(pair, in, sides, source, output<int32_t>(call, 4));
 	if (choices > 0)
 		pair.each([&](triad::Share at, cudaStream_t stream) {
 			moe_dispatch_counts_pair_kernel<<<at.grid(triad::blocks_for(choices, threads)), threads, 0, stream>>>(in, sides, of_expert, at.first);
@@ -176,7 +177,8 @@ template <class T> int moe_dispatch_bwd_pair(const triad_call *call, bool stores
 	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? stored : packed);
 	if (in.room() == 0) return TRIAD_OK;
 	triad::DevicePair pair(call);
-	triad::route_pair(pair, in, sides, nullptr, nullptr, stores);
+	triad::share_choice(pair, in, sides, stores);
+	triad::route_pair(pair, in, sides, nullptr, nullptr);
 	triad::combine_pair<T>(pair, in,
 	                       {static_cast<const T *>(call->in[0].data), static_cast<const float *>(call->in[1].data), output<T>(call, 0),
 	                        output<float>(call, 1), dim},

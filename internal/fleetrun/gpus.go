@@ -47,7 +47,7 @@ func (r *onFleet) spread(plan *fleet.Plan) {
 		return
 	}
 	for _, o := range r.request.Operators {
-		if rownames.Spread(r.Files, o.Spec.Name) {
+		if len(rownames.Spread(r.Files, o.Spec.Name)) > 0 {
 			plan.Spread = append(plan.Spread, o.Spec.Name)
 		}
 	}

@@ -30,7 +30,8 @@ func (a *Workers) card(g *GPU) Card {
 }
 
 // OwnGPU takes the lock of the GPU, and of the second one if calls are spread over two, so that no two triads
-// time at once, and gives the runner its telemetry. done releases all. others are the processes that computed on it before this command's workers did.
+// time at once, and gives the runner its telemetry. done releases all. others are the processes that computed
+// on it before this command's workers did.
 func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Runner) (done func(),
 	err error,
 ) {

@@ -47,13 +47,22 @@ func Of(sources fs.FS, operator string) []string {
 	})
 }
 
-// spread matches what a registration says of a kernel whose calls are spread over two GPUs.
-var spread = regexp.MustCompile(`(?s)TRIAD_KERNEL\([^;{}]*?\.devices\(2\)`)
-
-// Spread reports whether an operator has an implementation whose calls are spread over two GPUs.
-func Spread(sources fs.FS, operator string) bool {
+// Spread returns the names of the implementations of an operator whose calls are spread over two GPUs.
+func Spread(sources fs.FS, operator string) (names []string) {
 	text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu")
-	return err == nil && spread.Match(text)
+	if err != nil {
+		return nil
+	}
+	for _, one := range strings.SplitAfter(string(text), "TRIAD_KERNEL")[1:] {
+		m := registration.FindStringSubmatch("TRIAD_KERNEL" + one)
+		if m == nil || m[1] != operator || !strings.Contains(one, ".devices(2)") {
+			continue
+		}
+		if name := "cuda/" + m[2]; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Missing returns the first prefix that no implementation of the operator can match, with the names of its

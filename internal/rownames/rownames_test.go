@@ -3,6 +3,7 @@ package rownames_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,26 +55,25 @@ func TestRecordedNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestSpread: an operator with an implementation on two GPUs is told from one without.
+// TestSpread: the implementations on two GPUs are told from those on one.
 func TestSpread(t *testing.T) {
 	sources := fstest.MapFS{
 		"cuda/kernels/both.cu": {Data: []byte("TRIAD_KERNEL(both, naive, forward, .launch(f))\n" +
-			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n")},
-		"cuda/kernels/one.cu": {Data: []byte("// .devices(2) is for others\nTRIAD_KERNEL(one, a, forward, f)")},
+			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n" +
+			"TRIAD_KERNEL(both, peer, backward, .devices(2))\nTRIAD_KERNEL(both, vec, forward, .launch(h))\n")},
+		"cuda/kernels/one.cu": {Data: []byte("// .devices(2): others\nTRIAD_KERNEL(one, a, forward, f)")},
 	}
-	for name, want := range map[string]bool{"both": true, "one": false, "none": false} {
-		if rownames.Spread(sources, name) != want {
-			t.Errorf("%s: %v", name, !want)
+	for name, want := range map[string]string{"both": "[cuda/peer]", "one": "[]", "none": "[]"} {
+		if got := fmt.Sprint(rownames.Spread(sources, name)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 	spread := 0
 	for _, name := range catalog.Names() {
-		if rownames.Spread(triad.Files, name) {
-			spread++
-		}
+		spread += len(rownames.Spread(triad.Files, name))
 	}
-	if spread != 2 {
-		t.Errorf("%d operators of the catalog are spread, want 2", spread)
+	if spread != 4 {
+		t.Errorf("%d implementations of the catalog are on two GPUs, want 4", spread)
 	}
 }
 
