@@ -60,8 +60,8 @@ func TestSpread(t *testing.T) {
 	sources := fstest.MapFS{
 		"cuda/kernels/both.cu": {Data: []byte("TRIAD_KERNEL(both, naive, forward, .launch(f))\n" +
 			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n" +
-			"TRIAD_KERNEL(both, peer, backward, .devices(2))\nTRIAD_KERNEL(both, vec, forward, .launch(h))\n")},
-		"cuda/kernels/one.cu": {Data: []byte("// .devices(2): others\nTRIAD_KERNEL(one, a, forward, f)")},
+			"TRIAD_KERNEL(both, peer, backward, .devices(2))\nTRIAD_KERNEL(both, vec, forward, h)\n")},
+		"cuda/kernels/one.cu": {Data: []byte("// .devices(2)\nTRIAD_KERNEL(one, a, forward, f)")},
 	}
 	for name, want := range map[string]string{"both": "[cuda/peer]", "one": "[]", "none": "[]"} {
 		if got := fmt.Sprint(rownames.Spread(sources, name)); got != want {
