@@ -9,8 +9,8 @@
 //           one, and the one to trust first. Costs: as many steps one after the other as there are tokens
 //   vec     a block a rank counts tokens 512 at a time, then a block a token adds up 16 bytes a thread, with the rows of four ranks under way.
 //           Costs: contiguous tensors, dim whole packs
-//   peer_stores  the ranks on two GPUs: each stores the other's rows over there, then adds up its tokens. Costs: a place for each rank and token there
-//   peer_copies  the same rows packed, and copied by the copy engine. Costs: every place crosses, and they are written and read once more
+//   peer_stores  the ranks on two GPUs: rows of the other's tokens are stored over there, then added. Costs: memory for each rank and token
+//   peer_copies  the same, packed and copied. Costs: all of that memory crosses
 #include "element.cuh"
 #include "expert_parallel_pair.cuh"
 #include "spec/moe_combine.cuh"

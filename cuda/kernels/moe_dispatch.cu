@@ -10,10 +10,10 @@
 //           copies, any strides; the readable one, and the one to trust first. Costs: as many steps one after the other as there are tokens
 //   vec     a block a rank counts tokens 512 at a time, and atomics the choices; then a block a row copies 16 bytes a thread. Costs:
 //           contiguous tensors, dim whole packs
-//   peer_stores  the ranks on two GPUs: each writes its tokens into the rows, those over there too; back, it stores the other's rows over there.
-//                Costs: a token crosses once for each rank that gets it
-//   peer_copies  x crosses whole, by the copy engine, and each writes its ranks' rows; back, rows are packed and all places cross. Costs: memory
-//                for the other's x; back, for a place a rank and token, written and read once more
+//   peer_stores  the ranks on two GPUs: tokens are stored into the rows over there; back, rows where tokens come from. Costs: a token crosses
+//                once for each rank that gets it
+//   peer_copies  x is copied whole, then its rows are written; back, rows are packed and copied. Costs: memory for the other's x; back, for each
+//                rank and token, all of which crosses
 #include "element.cuh"
 #include "expert_parallel_pair.cuh"
 #include "spec/moe_dispatch.cuh"
