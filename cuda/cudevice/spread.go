@@ -45,7 +45,7 @@ func (d *Device) openSecond() (why string, err error) {
 	}
 	library, err := d.libraries.Kernels(context.Background(), build.RuntimeName)
 	if err != nil {
-		return "", err
+		return "the runtime library is not here: " + err.Error(), nil
 	}
 	if d.spread.mapper, err = serve.OpenMapper(library.Path); err != nil {
 		return "", err

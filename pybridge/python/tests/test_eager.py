@@ -484,6 +484,14 @@ class Building(unittest.TestCase):
             self.assertEqual([p for p in Path(cache).rglob("*") if p.is_file()], [])
 
 
+class TwoGPUs(unittest.TestCase):
+    def test_rows_on_two_gpus_are_left_out(self):
+        names = {"forward": ["y"], "backward": ["grad_x"]}
+        found = cuda.variants(path, [], names)
+        self.assertIn("cuda/stub", found)
+        self.assertNotIn("cuda/pair", found)
+
+
 def resident():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
