@@ -486,8 +486,7 @@ class Building(unittest.TestCase):
 
 class TwoGPUs(unittest.TestCase):
     def test_rows_on_two_gpus_are_left_out(self):
-        names = {"forward": ["y"], "backward": ["grad_x"]}
-        found = cuda.variants(path, [], names)
+        found = cuda.variants(path, [], {"forward": ["y"], "backward": ["grad_x"]})
         self.assertIn("cuda/stub", found)
         self.assertNotIn("cuda/pair", found)
 
