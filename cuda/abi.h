@@ -31,6 +31,7 @@ typedef struct {
 	int     (*accepts)(const triad_call *, char *why, int32_t why_bytes);   /* TRIAD_OK, or TRIAD_UNSUPPORTED and a sentence */
 	int64_t (*workspace)(const triad_call *);                /* bytes; may be null */
 	int     (*launch)(const triad_call *);                   /* asynchronous on stream; checks cudaGetLastError */
+	int32_t devices;                                         /* 2: half of each tensor and of the workspace lies on either, see device_pair.cuh */
 } triad_kernel;
 /* Every operator's library exports this; TRIAD_KERNEL(op, variant, pass, ...) in the .cu fills the list.
    *list points to *n pointers, valid while the library is loaded. Another abi than TRIAD_ABI: TRIAD_UNSUPPORTED. */

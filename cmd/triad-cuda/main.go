@@ -35,6 +35,7 @@ func run() error {
 	flag.StringVar(&libraries.Environment, "environment", "", "a Python environment that may hold nvcc")
 	watch := flag.String("under", "", "the tool of compute-sanitizer that it runs under")
 	spec := flag.String("spec", "", "the spec of an operator that is not of the catalog")
+	gpus := flag.Int("gpus", 1, "how many of the visible GPUs it may use: 2 for calls spread over two")
 	flag.Parse()
 	if *facts {
 		return printFacts()
@@ -44,7 +45,7 @@ func run() error {
 		return errors.New("triad starts it, with a socket, shared memory and --cache; --facts lists the GPUs")
 	}
 	runtime.LockOSThread() // the context is current on this thread alone
-	device, err := cudevice.Open(&libraries, cudevice.Watch(*watch))
+	device, err := cudevice.Open(&libraries, cudevice.Watch(*watch), *gpus)
 	if err != nil {
 		return err
 	}

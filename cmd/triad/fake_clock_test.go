@@ -88,8 +88,10 @@ type fakeTimer struct {
 	ns        float64             // of what ran since Start
 }
 
-func (t *fakeTimer) Stream() uintptr { return t.number }
-func (t *fakeTimer) Close()          { delete(t.gpu.timers, t.number) }
+func (t *fakeTimer) Stream() uintptr            { return t.number }
+func (t *fakeTimer) Spread() error              { return nil }
+func (t *fakeTimer) Clocks() (float64, float64) { return 1000, 1010 }
+func (t *fakeTimer) Close()                     { delete(t.gpu.timers, t.number) }
 
 // Launch captures or runs a call.
 func (t *fakeTimer) Launch(c *serve.Call) serve.Finding {

@@ -60,9 +60,23 @@ type fakeGPU struct {
 	tool   string                 // of compute-sanitizer
 	timers map[uintptr]*fakeTimer // by their streams
 	opened int                    // timers
+	gpus   int                    // that calls are spread over
 }
 
-var _ serve.Clocked = (*fakeGPU)(nil)
+var (
+	_ serve.Clocked = (*fakeGPU)(nil)
+	_ serve.Spread  = (*fakeGPU)(nil)
+)
+
+// Spread returns the number of GPUs that the worker was started with.
+func (g *fakeGPU) Spread() (int, string) {
+	return g.gpus, "this run has one, and --gpus 0,1 gives it two"
+}
+
+// AllocSpread allocates memory of the one that there is.
+func (g *fakeGPU) AllocSpread(name string, bytes, _ int64) (serve.Buffer, error) {
+	return g.Alloc(name, bytes)
+}
 
 func (g *fakeGPU) behaves(does, whom string) bool {
 	for _, b := range g.does {
@@ -196,6 +210,7 @@ func serveFakeGPU() {
 	cache := flag.String("cache", "", "")
 	tool := flag.String("under", "", "")
 	spec := flag.String("spec", "", "")
+	gpus := flag.Int("gpus", 1, "")
 	for _, ignored := range []string{"kernels", "environment"} {
 		flag.String(ignored, "", "")
 	}
@@ -229,7 +244,7 @@ func serveFakeGPU() {
 		Device: serve.Stalling(serve.NewEmulator(files, *cache), 10*time.Second),
 		free:   number(fakeFree, 4<<30),
 		sizes:  map[uintptr]int64{},
-		does:   behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{},
+		does:   behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{}, gpus: *gpus,
 	}
 	if err := serve.Catalog(context.Background(), g, *spec, os.NewFile(3, "connection"),
 		os.NewFile(4, "memory")); err != nil {

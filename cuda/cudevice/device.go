@@ -19,7 +19,8 @@ import (
 	"triad/internal/cudaerror"
 )
 
-// Device is the first visible GPU. Every method belongs to the thread that called Open.
+// Device is the first visible GPU, and the second for calls that are spread over two. Every method belongs to
+// the thread that called Open.
 type Device struct {
 	libraries *build.GPULibraries
 	info      Info
@@ -27,9 +28,14 @@ type Device struct {
 	stream    cu.Stream
 	watch     Watch
 	guards    canaries
+	spread    spreads
+	alone     string // why no call is spread over two GPUs
 }
 
-var _ serve.Clocked = (*Device)(nil)
+var (
+	_ serve.Clocked = (*Device)(nil)
+	_ serve.Spread  = (*Device)(nil)
+)
 
 // Info describes a GPU.
 type Info struct {
@@ -92,8 +98,9 @@ func placeOf(d cu.Device) string {
 }
 
 // Open takes the primary context of the first visible GPU, which the kernel libraries' runtime uses as well,
-// and makes it current on the calling thread, which must be locked.
-func Open(libraries *build.GPULibraries, watch Watch) (*Device, error) {
+// and makes it current on the calling thread, which must be locked. With gpus = 2 it takes that of the second
+// one, too.
+func Open(libraries *build.GPULibraries, watch Watch, gpus int) (*Device, error) {
 	info, err := inspect(0)
 	if err != nil {
 		return nil, err
@@ -114,6 +121,11 @@ func Open(libraries *build.GPULibraries, watch Watch) (*Device, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("use the GPU %s: %w", info.Name, named(err))
+	}
+	if d.alone = "this run has one, and --gpus 0,1 gives it two"; gpus > 1 {
+		if d.alone, err = d.openSecond(); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
 }
@@ -161,9 +173,9 @@ func (d *Device) Clock(library string) (serve.Clock, error) { return serve.OpenR
 
 // Alloc allocates memory with a canary on both sides, except under a tool.
 func (d *Device) Alloc(name string, bytes int64) (serve.Buffer, error) {
-	lead, guard := leadBytes(bytes), int64(guardBytes)
-	if d.watch != "" {
-		lead, guard = 0, 0
+	lead, guard := leadBytes(bytes), d.guardOf()
+	if guard == 0 {
+		lead = 0
 	}
 	base, err := cu.MemAlloc(max(1, lead+bytes+guard))
 	if err != nil {
@@ -173,16 +185,29 @@ func (d *Device) Alloc(name string, bytes int64) (serve.Buffer, error) {
 		return serve.Buffer{}, fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
 	}
 	b := serve.Buffer{Name: name, Pointer: base.Uintptr() + uintptr(lead), Bytes: bytes}
-	if guard == 0 {
-		return b, nil
+	return b, d.guard(b, guard)
+}
+
+// guardOf returns the length of the canary on each side of a buffer: none under a tool.
+func (d *Device) guardOf() int64 {
+	if d.watch != "" {
+		return 0
+	}
+	return guardBytes
+}
+
+// guard writes the canaries of a buffer.
+func (d *Device) guard(b serve.Buffer, bytes int64) error {
+	if bytes == 0 {
+		return nil
 	}
 	chosen := d.guards.take(b.Pointer)
-	for _, at := range []int64{lead - guard, lead + bytes} {
-		if err := cu.MemsetD8(base+cu.DevicePtr(at), chosen, guard); err != nil {
-			return serve.Buffer{}, fmt.Errorf("guard %s: %w", name, named(err))
+	for _, at := range []uintptr{b.Pointer - uintptr(bytes), b.Pointer + uintptr(b.Bytes)} {
+		if err := cu.MemsetD8(cu.DevicePtr(at), chosen, bytes); err != nil {
+			return fmt.Errorf("guard %s: %w", b.Name, named(err))
 		}
 	}
-	return b, nil
+	return nil
 }
 
 func (d *Device) full(name string, bytes int64) error {
@@ -197,18 +222,26 @@ func (d *Device) full(name string, bytes int64) error {
 func (d *Device) Free(b serve.Buffer) *backend.GuardReport {
 	if d.watch != "" {
 		// the next call notices a device that no longer responds
-		_ = cu.MemFree(cu.DevicePtr(b.Pointer))
+		_ = d.release(b, 0)
 		return nil
 	}
 	before, after := make([]byte, guardBytes), make([]byte, guardBytes)
 	errBefore := cu.MemcpyDtoH(unsafe.Pointer(&before[0]), cu.DevicePtr(b.Pointer-guardBytes), guardBytes)
 	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
-	base, chosen := cu.DevicePtr(b.Pointer-uintptr(leadBytes(b.Bytes))), d.guards[b.Pointer]
+	chosen := d.guards[b.Pointer]
 	delete(d.guards, b.Pointer)
-	if err := errors.Join(errBefore, errAfter, cu.MemFree(base)); err != nil {
+	if err := errors.Join(errBefore, errAfter, d.release(b, leadBytes(b.Bytes))); err != nil {
 		return nil // the device no longer responds: the next call reports it
 	}
 	return guardReport(b, chosen, before, after)
+}
+
+// release gives back memory that begins lead bytes before a buffer, or is mapped.
+func (d *Device) release(b serve.Buffer, lead int64) error {
+	if m, spread := d.spread.used[b.Pointer]; spread {
+		return d.freeSpread(b, m)
+	}
+	return cu.MemFree(cu.DevicePtr(b.Pointer - uintptr(lead)))
 }
 
 // CopyIn copies host memory to the start of a buffer.
@@ -269,7 +302,11 @@ func (d *Device) Launch(c *serve.Call, order string) (serve.Finding, error) {
 		return serve.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
 	}
 	finding := c.Launch(uintptr(unsafe.Pointer(d.stream.C())))
-	if err := cu.Synchronize(); err != nil {
+	err := cu.Synchronize()
+	if err == nil {
+		err = d.synchronizeSecond()
+	}
+	if err != nil {
 		return findingOf(code(err)), nil
 	}
 	return finding, nil

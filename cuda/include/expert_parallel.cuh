@@ -59,9 +59,9 @@ static __global__ void routes_naive_kernel(Routing in, Routes out) {
 		for (int64_t row = rows; row < room; row++) out.token[rank * room + row] = -1;
 }
 
-// The threads of a block take neighbouring tokens; how many of the threads before send theirs is a row.
-template <int Threads> static __global__ void __launch_bounds__(Threads) routes_kernel(Routing in, Routes out) {
-	const int64_t rank = blockIdx.x, room = in.room();
+// The threads of a block take neighbouring tokens; how many of the threads before send theirs is a row. Returns how many rows the rank has.
+template <int Threads> __device__ inline uint32_t find_rows(const Routing &in, const Routes &out, int64_t rank) {
+	const int64_t room = in.room();
 	uint32_t rows = 0;
 	for (int64_t first = 0; first < room; first += Threads) {
 		const int64_t token = first + threadIdx.x;
@@ -75,7 +75,10 @@ template <int Threads> static __global__ void __launch_bounds__(Threads) routes_
 	if (out.received != nullptr && threadIdx.x == 0) out.received[rank] = static_cast<int32_t>(rows);
 	if (out.token != nullptr)
 		for (int64_t row = rows + threadIdx.x; row < room; row += Threads) out.token[rank * room + row] = -1;
+	return rows;
 }
+
+template <int Threads> static __global__ void __launch_bounds__(Threads) routes_kernel(Routing in, Routes out) { find_rows<Threads>(in, out, blockIdx.x); }
 
 // Tokens is a view [ranks, rows of each, dim] with any strides.
 template <class T> struct Tokens {

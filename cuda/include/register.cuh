@@ -17,6 +17,7 @@
 //   launch(f)             asynchronous on the call's stream; returns triad::launched()
 //   asynchronous()        its kernels ask for instructions that run beside their threads (cp.async, mbarriers, wgmma, the copy engine): in the
 //                         emulator their ordinary accesses are watched, which is slow. Where no variant says so, all of the file are
+//   devices(2)            a call is spread over two GPUs (see device_pair.cuh)
 //   constraint(text)      what accepts asks, in one sentence (default: the words of the limits)
 //
 // Where the file includes "spec/<op>.cuh" (see spec.cuh), a kernel is asked only about calls that fit the spec.
@@ -51,6 +52,7 @@ public:
 	Registration &accepts(int (*f)(const triad_call *, char *, int32_t)) { fields.accepts = f; return *this; }
 	Registration &workspace(int64_t (*f)(const triad_call *)) { fields.workspace = f; return *this; }
 	Registration &launch(int (*f)(const triad_call *)) { fields.launch = f; return *this; }
+	Registration &devices(int32_t n) { fields.devices = n; return *this; }
 	Registration &asynchronous() { return *this; } // who divides a file for the emulator reads it in the text
 	Registration &limits(const Limits &more) {
 		asked.insert(asked.end(), more.begin(), more.end());

@@ -9,8 +9,10 @@
 //           one, and the one to trust first. Costs: as many steps one after the other as there are tokens
 //   vec     a block a rank counts tokens 512 at a time, then a block a token adds up 16 bytes a thread, with the rows of four ranks under way.
 //           Costs: contiguous tensors, dim whole packs
+//   peer_stores  the ranks on two GPUs: rows of the other's tokens are stored over there, then added. Costs: memory for each rank and token
+//   peer_copies  the same, packed and copied. Costs: all of that memory crosses
 #include "element.cuh"
-#include "expert_parallel.cuh"
+#include "expert_parallel_pair.cuh"
 #include "spec/moe_combine.cuh"
 
 namespace {
@@ -53,6 +55,48 @@ template <class T> int moe_combine_bwd_vec(const triad_call *call) {
 	return triad::launched();
 }
 
+constexpr triad::Needs stored = {false, false, true, false}, packed = {false, false, true, true}, whole = {true, false, false, false}, none = {};
+
+template <class T> int moe_combine_fwd_pair(const triad_call *call, bool stores) {
+	const triad::Routing in = routing(call);
+	const int64_t dim = call->in[0].shape[2];
+	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? stored : packed);
+	if (triad::elements(call->out[0]) == 0) return TRIAD_OK;
+	triad::DevicePair pair(call);
+	triad::share_choice(pair, in, sides, stores);
+	triad::route_pair(pair, in, sides, nullptr, nullptr);
+	triad::combine_pair<T>(pair, in, {static_cast<const T *>(call->in[0].data), nullptr, static_cast<T *>(call->out[0].data), nullptr, dim}, sides, stores);
+	return pair.end();
+}
+
+template <class T> int moe_combine_bwd_pair(const triad_call *call, bool stores) {
+	const triad::Routing in = routing(call);
+	const int64_t dim = call->in[0].shape[2];
+	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? none : whole);
+	if (triad::elements(call->out[0]) == 0) return TRIAD_OK;
+	const triad::Dispatch<T> d = {static_cast<const T *>(call->in[0].data), nullptr, static_cast<T *>(call->out[0].data), nullptr, nullptr, dim};
+	triad::DevicePair pair(call);
+	triad::share_choice(pair, in, sides, stores);
+	if (!stores) triad::cross_beside(pair, in, d, sides);
+	triad::route_pair(pair, in, sides, nullptr, nullptr);
+	triad::dispatch_pair(pair, in, d, sides, nullptr, stores);
+	return pair.end();
+}
+
+template <class T> int moe_combine_fwd_stores(const triad_call *call) { return moe_combine_fwd_pair<T>(call, true); }
+template <class T> int moe_combine_fwd_copies(const triad_call *call) { return moe_combine_fwd_pair<T>(call, false); }
+template <class T> int moe_combine_bwd_stores(const triad_call *call) { return moe_combine_bwd_pair<T>(call, true); }
+template <class T> int moe_combine_bwd_copies(const triad_call *call) { return moe_combine_bwd_pair<T>(call, false); }
+
+// The scratch memory of both devices. The first input's rows are as long as the output's.
+int64_t both(const triad_call *call, triad::Needs needs) {
+	return 2 * triad::side_bytes(routing(call), call->in[0].shape[2] * triad::element_bytes(call->in[0].dtype), needs);
+}
+int64_t scratch_fwd_stores(const triad_call *call) { return both(call, stored); }
+int64_t scratch_fwd_copies(const triad_call *call) { return both(call, packed); }
+int64_t scratch_bwd_stores(const triad_call *call) { return both(call, none); }
+int64_t scratch_bwd_copies(const triad_call *call) { return both(call, whole); }
+
 } // namespace
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
@@ -69,3 +113,15 @@ TRIAD_KERNEL(moe_combine, naive, backward,
 TRIAD_KERNEL(moe_combine, vec, backward,
              .contract("exact").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).limits(triad::whole_packs())
              .workspace(one_each).launch(TRIAD_BY_DTYPE(moe_combine_bwd_vec)))
+TRIAD_KERNEL(moe_combine, peer_stores, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_fwd_stores).launch(TRIAD_BY_DTYPE(moe_combine_fwd_stores)))
+TRIAD_KERNEL(moe_combine, peer_copies, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_fwd_copies).launch(TRIAD_BY_DTYPE(moe_combine_fwd_copies)))
+TRIAD_KERNEL(moe_combine, peer_stores, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_bwd_stores).launch(TRIAD_BY_DTYPE(moe_combine_bwd_stores)))
+TRIAD_KERNEL(moe_combine, peer_copies, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_bwd_copies).launch(TRIAD_BY_DTYPE(moe_combine_bwd_copies)))

@@ -10,8 +10,12 @@
 //           copies, any strides; the readable one, and the one to trust first. Costs: as many steps one after the other as there are tokens
 //   vec     a block a rank counts tokens 512 at a time, and atomics the choices; then a block a row copies 16 bytes a thread. Costs:
 //           contiguous tensors, dim whole packs
+//   peer_stores  the ranks on two GPUs: tokens are stored into the rows over there; back, rows where tokens come from. Costs: a token crosses
+//                once for each rank that gets it
+//   peer_copies  x is copied whole, then its rows are written; back, rows are packed and copied. Costs: memory for the other's x; back, for each
+//                rank and token, all of which crosses
 #include "element.cuh"
-#include "expert_parallel.cuh"
+#include "expert_parallel_pair.cuh"
 #include "spec/moe_dispatch.cuh"
 
 namespace {
@@ -40,6 +44,22 @@ __global__ void moe_dispatch_counts_kernel(Routing in, int32_t *of_expert) {
 __global__ void moe_dispatch_round_kernel(int32_t *of_expert, int64_t experts, int64_t align) {
 	const int64_t expert = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
 	if (expert < experts) of_expert[expert] = static_cast<int32_t>((of_expert[expert] + align - 1) / align * align);
+}
+
+// A thread a choice, on each device, which counts its own ranks' alone.
+__global__ void moe_dispatch_counts_pair_kernel(Routing in, triad::EachOf<triad::Side> sides, int32_t *of_expert, int first) {
+	const int device = first + blockIdx.y;
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	in.choice = sides[device].choice;
+	if (i >= in.room() * in.top) return;
+	if (const int64_t rank = in.rank_of(0, i); rank >= 0 && triad::half_of(in.ranks, device).has(rank)) atomicAdd(of_expert + in.choice[i], 1);
+}
+
+__global__ void moe_dispatch_round_pair_kernel(Routing in, int32_t *of_expert, int64_t align, int first) {
+	const triad::Span here = triad::half_of(in.ranks, first + blockIdx.y);
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	int32_t *const count = of_expert + here.first * in.experts + i;
+	if (i < here.count * in.experts) *count = static_cast<int32_t>((*count + align - 1) / align * align);
 }
 
 // Places of a tensor [ranks, tokens or rows of each, top] of weights.
@@ -121,6 +141,65 @@ int64_t rows_of_tokens(const triad_call *call) {
 	return call->in[0].shape[0] * call->in[0].shape[1] * static_cast<int64_t>(sizeof(int32_t));
 }
 
+constexpr triad::Needs stored = {false, true, true, false}, packed = {false, true, true, true}, whole = {true, true, false, false}, none = {};
+
+template <class T> int moe_dispatch_fwd_pair(const triad_call *call, bool stores) {
+	const Routing in = routing(call, 1);
+	const int64_t dim = call->in[0].shape[2], choices = in.room() * in.top;
+	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? none : whole);
+	int32_t *const source = output<int32_t>(call, 3), *const of_expert = output<int32_t>(call, 5);
+	const triad::Dispatch<T> d = {static_cast<const T *>(call->in[0].data), static_cast<const float *>(call->in[2].data), output<T>(call, 0),
+	                              output<float>(call, 1), output<int64_t>(call, 2), dim};
+	triad::DevicePair pair(call);
+	triad::share_choice(pair, in, sides, stores);
+	if (!stores) triad::cross_beside(pair, in, d, sides);
+	for (int device = 0; device < 2; device++) {
+		const triad::Span here = triad::half_of(in.ranks, device);
+		pair.clear(device, of_expert + here.first * in.experts, here.count * in.experts * static_cast<int64_t>(sizeof(int32_t)));
+	}
+	triad::route_pair(pair, in, sides, source, output<int32_t>(call, 4));
+	if (choices > 0)
+		pair.each([&](triad::Share at, cudaStream_t stream) {
+			moe_dispatch_counts_pair_kernel<<<at.grid(triad::blocks_for(choices, threads)), threads, 0, stream>>>(in, sides, of_expert, at.first);
+		});
+	if (align_of(call) > 1)
+		pair.each([&](triad::Share at, cudaStream_t stream) {
+			moe_dispatch_round_pair_kernel<<<at.grid(triad::blocks_for(in.ranks * in.experts, threads)), threads, 0, stream>>>(in, of_expert, align_of(call),
+			                                                                                                             at.first);
+		});
+	triad::dispatch_pair(pair, in, d, sides, source, stores);
+	return pair.end();
+}
+
+template <class T> int moe_dispatch_bwd_pair(const triad_call *call, bool stores) {
+	const Routing in = routing(call, 2);
+	const int64_t dim = call->in[0].shape[2];
+	const auto sides = triad::sides_of(call->workspace, in, dim * static_cast<int64_t>(sizeof(T)), stores ? stored : packed);
+	if (in.room() == 0) return TRIAD_OK;
+	triad::DevicePair pair(call);
+	triad::share_choice(pair, in, sides, stores);
+	triad::route_pair(pair, in, sides, nullptr, nullptr);
+	triad::combine_pair<T>(pair, in,
+	                       {static_cast<const T *>(call->in[0].data), static_cast<const float *>(call->in[1].data), output<T>(call, 0),
+	                        output<float>(call, 1), dim},
+	                       sides, stores);
+	return pair.end();
+}
+
+template <class T> int moe_dispatch_fwd_stores(const triad_call *call) { return moe_dispatch_fwd_pair<T>(call, true); }
+template <class T> int moe_dispatch_fwd_copies(const triad_call *call) { return moe_dispatch_fwd_pair<T>(call, false); }
+template <class T> int moe_dispatch_bwd_stores(const triad_call *call) { return moe_dispatch_bwd_pair<T>(call, true); }
+template <class T> int moe_dispatch_bwd_copies(const triad_call *call) { return moe_dispatch_bwd_pair<T>(call, false); }
+
+// The scratch memory of both devices; choice is the input that holds it.
+int64_t both(const triad_call *call, int choice, triad::Needs needs) {
+	return 2 * triad::side_bytes(routing(call, choice), call->in[0].shape[2] * triad::element_bytes(call->in[0].dtype), needs);
+}
+int64_t scratch_fwd_stores(const triad_call *call) { return both(call, 1, none); }
+int64_t scratch_fwd_copies(const triad_call *call) { return both(call, 1, whole); }
+int64_t scratch_bwd_stores(const triad_call *call) { return both(call, 2, stored); }
+int64_t scratch_bwd_copies(const triad_call *call) { return both(call, 2, packed); }
+
 } // namespace
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
@@ -138,3 +217,15 @@ TRIAD_KERNEL(moe_dispatch, vec, backward,
              .contract("exact").dtypes(triad::floats).outputs(3)
              .limits(triad::contiguous("choice", "grad_rows"), triad::aligned(16, "grad_rows", "grad_x")).limits(triad::whole_packs())
              .workspace(rows_of_tokens).launch(TRIAD_BY_DTYPE(moe_dispatch_bwd_vec)))
+TRIAD_KERNEL(moe_dispatch, peer_stores, forward,
+             .contract("exact").dtypes(triad::floats).outputs(63).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_fwd_stores).launch(TRIAD_BY_DTYPE(moe_dispatch_fwd_stores)))
+TRIAD_KERNEL(moe_dispatch, peer_copies, forward,
+             .contract("exact").dtypes(triad::floats).outputs(63).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_fwd_copies).launch(TRIAD_BY_DTYPE(moe_dispatch_fwd_copies)))
+TRIAD_KERNEL(moe_dispatch, peer_stores, backward,
+             .contract("exact").dtypes(triad::floats).outputs(3).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_bwd_stores).launch(TRIAD_BY_DTYPE(moe_dispatch_bwd_stores)))
+TRIAD_KERNEL(moe_dispatch, peer_copies, backward,
+             .contract("exact").dtypes(triad::floats).outputs(3).devices(2).limits(triad::contiguous(), triad::at_least("ranks", 2))
+             .workspace(scratch_bwd_copies).launch(TRIAD_BY_DTYPE(moe_dispatch_bwd_copies)))

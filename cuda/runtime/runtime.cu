@@ -2,6 +2,7 @@
 #include "runtime.h"
 
 #include "ceilings.cuh"
+#include "spread.cuh"
 #include "timer.cuh"
 
 extern "C" int32_t triad_runtime_version(void) { return TRIAD_RUNTIME; }

@@ -9,7 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#define TRIAD_RUNTIME 3 /* the version of this interface, which triad_runtime_version returns */
+#define TRIAD_RUNTIME 4 /* the version of this interface, which triad_runtime_version returns */
 #define TRIAD_RUNTIME_API __attribute__((visibility("default")))
 
 TRIAD_RUNTIME_API int32_t triad_runtime_version(void);
@@ -39,6 +39,11 @@ TRIAD_RUNTIME_API int triad_timer_kernels(const triad_timer *t, triad_kernel_fac
 TRIAD_RUNTIME_API int triad_timer_settle(triad_timer *t, int64_t ns);
 /* Replays the graph n times, queued behind each other with an event between; ms[i] is from the end of replay i - 1 to that of replay i. */
 TRIAD_RUNTIME_API int triad_timer_replay(triad_timer *t, int32_t n, float *ms);
+/* For calls that are spread over devices 0 and 1: from here on the second device waits for the end of each replay, takes the time by its own
+   clock, and the first goes on after that; ms[i] of a replay is what the slower of the clocks says. */
+TRIAD_RUNTIME_API int triad_timer_spread(triad_timer *t);
+/* What either clock said of the last replays together, in ms. */
+TRIAD_RUNTIME_API int triad_timer_clocks(const triad_timer *t, float *first, float *second);
 /* Without a graph: the time between start and stop of whatever is launched on the stream between them. stop waits for it. */
 TRIAD_RUNTIME_API int triad_timer_start(triad_timer *t);
 TRIAD_RUNTIME_API int triad_timer_stop(triad_timer *t, float *ms);
@@ -52,6 +57,12 @@ TRIAD_RUNTIME_API int triad_timer_plain_cache(triad_timer *t);
    that does not occur. memcpy is the driver's own. */
 enum { TRIAD_CEILING_MEMCPY, TRIAD_CEILING_COPY, TRIAD_CEILING_READ, TRIAD_CEILING_WRITE };
 TRIAD_RUNTIME_API int triad_ceiling(int32_t ceiling, void *to, const void *from, int64_t bytes, void *stream);
+
+/* Memory that lies on two devices: whether devices 0 and 1 map memory and reach each other's; a range of addresses whose first part is device 0's
+   memory, the rest device 1's, in whole pages of 2 MiB, which both reach; and its end. */
+TRIAD_RUNTIME_API int triad_spread_can(int32_t *can);
+TRIAD_RUNTIME_API int triad_spread_map(int64_t first, int64_t second, uint64_t *at);
+TRIAD_RUNTIME_API int triad_spread_unmap(uint64_t at, int64_t bytes);
 
 /* How many of the bytes at a and b differ. Waits. */
 TRIAD_RUNTIME_API int triad_differing(const void *a, const void *b, int64_t bytes, int64_t *differing);

@@ -15,6 +15,10 @@ struct triad_timer {
 	std::vector<cudaEvent_t> events;
 	std::vector<triad_kernel_fact> kernels; // of the graph
 	bool own = false;                       // calls of a user's file
+	// Of calls that are spread over two devices: a stream and events of the second, and what either clock said.
+	cudaStream_t second = nullptr;
+	std::vector<cudaEvent_t> second_events;
+	float clocks[2] = {};
 	// Where kernels are timed one by one: the calls, how many kernels were launched since start, with two events each, and the first error.
 	triad_own_calls_t *watched = nullptr;
 	size_t launched = 0;
@@ -29,6 +33,22 @@ struct triad_timer {
 			events.push_back(event);
 		}
 		return cudaSuccess;
+	}
+
+	// Makes an event the end of what is queued on the stream, by the second device's clock too.
+	cudaError_t mark(size_t i) {
+		cudaError_t error = cudaEventRecord(events[i], stream);
+		if (!second || error != cudaSuccess) return error;
+		error = cudaSetDevice(1);
+		if (error == cudaSuccess && second_events.size() <= i) {
+			second_events.push_back(nullptr);
+			error = cudaEventCreate(&second_events.back());
+		}
+		if (error == cudaSuccess) error = cudaStreamWaitEvent(second, events[i], 0);
+		if (error == cudaSuccess) error = cudaEventRecord(second_events[i], second);
+		const cudaError_t back = cudaSetDevice(0);
+		if (error == cudaSuccess) error = back;
+		return error == cudaSuccess ? cudaStreamWaitEvent(stream, second_events[i], 0) : error;
 	}
 };
 
@@ -78,6 +98,8 @@ extern "C" int triad_timer_open(triad_timer **out, void **stream, int32_t own) {
 extern "C" void triad_timer_close(triad_timer *t) {
 	if (!t) return;
 	for (cudaEvent_t event : t->events) cudaEventDestroy(event);
+	for (cudaEvent_t event : t->second_events) cudaEventDestroy(event);
+	if (t->second) cudaStreamDestroy(t->second);
 	if (t->graph) cudaGraphExecDestroy(t->graph);
 	cudaStreamDestroy(t->stream);
 	delete t;
@@ -131,14 +153,33 @@ extern "C" int triad_timer_settle(triad_timer *t, int64_t ns) {
 
 extern "C" int triad_timer_replay(triad_timer *t, int32_t n, float *ms) {
 	cudaError_t error = t->reserve(n + 1);
-	if (error == cudaSuccess) error = cudaEventRecord(t->events[0], t->stream);
+	if (error == cudaSuccess) error = t->mark(0);
 	for (int32_t i = 0; i < n && error == cudaSuccess; i++) {
 		error = cudaGraphLaunch(t->graph, t->stream);
-		if (error == cudaSuccess) error = cudaEventRecord(t->events[i + 1], t->stream);
+		if (error == cudaSuccess) error = t->mark(i + 1);
 	}
 	if (error == cudaSuccess) error = cudaStreamSynchronize(t->stream);
-	for (int32_t i = 0; i < n && error == cudaSuccess; i++) error = cudaEventElapsedTime(&ms[i], t->events[i], t->events[i + 1]);
+	for (int32_t i = 0; i < n && error == cudaSuccess; i++) {
+		float other = 0;
+		error = cudaEventElapsedTime(&ms[i], t->events[i], t->events[i + 1]);
+		if (error == cudaSuccess && t->second) error = cudaEventElapsedTime(&other, t->second_events[i], t->second_events[i + 1]);
+		t->clocks[0] = ms[i] + (i > 0 ? t->clocks[0] : 0);
+		t->clocks[1] = other + (i > 0 ? t->clocks[1] : 0);
+		ms[i] = other > ms[i] ? other : ms[i];
+	}
 	return error;
+}
+
+extern "C" int triad_timer_spread(triad_timer *t) {
+	cudaError_t error = cudaSetDevice(1);
+	if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&t->second, cudaStreamNonBlocking);
+	const cudaError_t back = cudaSetDevice(0);
+	return error != cudaSuccess ? error : back;
+}
+
+extern "C" int triad_timer_clocks(const triad_timer *t, float *first, float *second) {
+	*first = t->clocks[0], *second = t->clocks[1];
+	return cudaSuccess;
 }
 
 extern "C" int triad_timer_watch(triad_timer *t, triad_own_calls_t *calls) {

@@ -69,6 +69,8 @@ type stream struct{ *clocked }
 func (c stream) Physics() (backend.DevicePhysics, error) {
 	return backend.DevicePhysics{L2Bytes: 64}, nil
 }
+func (c stream) Spread() error                          { return nil }
+func (c stream) Clocks() (first, second float64)        { return 1, 1 }
 func (c stream) Open(*OwnCalls) (Timer, error)          { return c, nil }
 func (c stream) Stream() uintptr                        { return 1 }
 func (c stream) Kernels() ([]backend.LaunchFact, error) { return nil, nil }

@@ -45,6 +45,16 @@ type Arranged interface {
 	Arrange(place, poison string) error
 }
 
+// Spread is a Device that may hold two, for calls of which half of each tensor lies on either. A Device that
+// is none takes such calls all the same: the emulator has one memory for both.
+type Spread interface {
+	// Spread returns how many devices a call may be spread over, and why it is not two, as the end of a
+	// sentence.
+	Spread() (devices int, why string)
+	// AllocSpread is Alloc of memory that lies on the second device from border on, or a little further.
+	AllocSpread(name string, bytes, border int64) (Buffer, error)
+}
+
 // unfilled reports whether the device leaves outputs and workspaces as they were allocated.
 func unfilled(d Device) bool {
 	u, ok := d.(Unfilled)

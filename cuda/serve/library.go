@@ -15,6 +15,7 @@ static int triad_call_list(void *f, const triad_kernel *const **list, int32_t *n
 }
 static const triad_kernel *triad_nth(const triad_kernel *const *list, int32_t i) { return list[i]; }
 static uint32_t triad_smallest_kernel(void) { return offsetof(triad_kernel, launch) + sizeof(void *); }
+static uint32_t triad_kernel_with_devices(void) { return offsetof(triad_kernel, devices) + sizeof(int32_t); }
 */
 import "C"
 
@@ -37,6 +38,7 @@ type kernel struct {
 	c *C.triad_kernel
 	backend.Implementation
 	dtypeBits, outputBits uint32
+	devices               int       // that a call is spread over
 	own                   *OwnCalls // of a user's file on a GPU
 }
 
@@ -110,7 +112,13 @@ func readKernel(c *C.triad_kernel, specOf func(string) (*op.Spec, error)) (*kern
 	case c.op == nil || c.variant == nil || c.pass == nil:
 		return nil, fmt.Errorf("operator, variant or pass is not given")
 	}
-	k := &kernel{c: c, dtypeBits: uint32(c.dtypes), outputBits: uint32(c.outputs)}
+	k := &kernel{c: c, dtypeBits: uint32(c.dtypes), outputBits: uint32(c.outputs), devices: 1}
+	if c.size >= C.triad_kernel_with_devices() {
+		k.devices = max(1, int(c.devices))
+	}
+	if k.devices > 2 {
+		return nil, fmt.Errorf("it is spread over %d devices, at most 2 are possible", k.devices)
+	}
 	k.Op, k.Name = C.GoString(c.op), C.GoString(c.variant)
 	if !strings.HasPrefix(k.Name, ownFamily) {
 		k.Name = "cuda/" + k.Name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -131,11 +132,13 @@ func (s *server) prepareCandidate(ctx context.Context, number int64,
 func (s *server) openCandidate(clock Clock, args backend.PrepareArgs) (*candidate, error) {
 	a := &candidate{server: s, clock: clock, ceiling: args.Ceiling}
 	var own *OwnCalls
+	devices := 1
 	if args.Run != nil && args.Ceiling == "" {
 		k, err := s.find(*args.Run)
 		if err != nil {
 			return a, err
 		}
+		devices = k.devices
 		if own = k.own; own != nil {
 			a.own = own
 			own.open()
@@ -145,6 +148,9 @@ func (s *server) openCandidate(clock Clock, args backend.PrepareArgs) (*candidat
 	var err error
 	if a.facts.Device, err = clock.Physics(); err == nil {
 		a.timer, err = clock.Open(own)
+	}
+	if a.facts.Devices = devices; err == nil && devices > 1 {
+		err = a.timer.Spread()
 	}
 	return a, err
 }
@@ -192,6 +198,11 @@ func (a *candidate) notes(plain error) string {
 	var lost *DeviceLost
 	if plain != nil && !errors.As(plain, &lost) {
 		all = append(all, plain.Error())
+	}
+	if a.facts.Devices > 1 && a.facts.Mode == modeGraph {
+		first, second := a.timer.Clocks()
+		all = append(all, fmt.Sprintf("on two GPUs, whose clocks differed by %.2f %%: a time is what the "+
+			"slower of them says", 100*math.Abs(first/second-1)))
 	}
 	seen := a.seen()
 	if seen.Allocations > a.began.Allocations {

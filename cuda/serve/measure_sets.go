@@ -49,7 +49,8 @@ func (a *candidate) prepareCall(args backend.PrepareArgs) (Finding, error) {
 			out += t.Bytes
 		}
 	}
-	sets := rotation(args.Cold, a.facts.Device.L2Bytes, in, out)
+	l2 := a.facts.Device.L2Bytes * int64(a.facts.Devices)
+	sets := rotation(args.Cold, l2, in, out)
 	if f, err := a.addSets(k, run, min(sets, 2)); err != nil || f.Status != op.StatusUnknown {
 		return f, err
 	}
@@ -63,7 +64,7 @@ func (a *candidate) prepareCall(args backend.PrepareArgs) (Finding, error) {
 	}
 	sets = backend.SetsOfSlow(sets, tookNS, in+out)
 	if args.Cold && tookNS < backend.SlowCallNS {
-		sets = evened(sets, a.facts.Device.L2Bytes, in, out)
+		sets = evened(sets, l2, in, out)
 	}
 	f, err := a.addSets(k, run, sets)
 	a.facts.Sets, a.facts.RotatedBytes = sets, int64(sets)*backend.Rotated(in, out)

@@ -128,4 +128,12 @@ func TestRuntimeCompiles(t *testing.T) {
 	} else if _, err := clock.Physics(); err == nil {
 		t.Log("there is a GPU here")
 	}
+	if mapper, err := OpenMapper(library.Path); err != nil {
+		t.Errorf("open its memory on two GPUs: %v", err)
+	} else if can, err := mapper.Can(); err == nil && can {
+		t.Log("there are two GPUs here")
+	}
+	if _, err := OpenMapper(library.Path + ".not"); err == nil {
+		t.Error("a library that is not there is opened")
+	}
 }

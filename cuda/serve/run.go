@@ -199,9 +199,15 @@ func (l *launching) findThread(found *backend.LaunchReply) {
 	}
 }
 
-// alloc allocates memory that release frees.
-func (l *launching) alloc(name string, bytes int64) (Buffer, error) {
-	b, err := l.server.device.Alloc(name, bytes)
+// alloc allocates memory that release frees. places is the length of its first dim: of a kernel that is
+// spread over two devices the first half of them, one longer where they are odd, lies on the first.
+func (l *launching) alloc(name string, bytes, places int64) (b Buffer, err error) {
+	device := l.server.device
+	if spread, can := device.(Spread); can && l.kernel.devices > 1 {
+		b, err = spread.AllocSpread(name, bytes, bytes/max(places, 1)*(places-places/2))
+	} else {
+		b, err = device.Alloc(name, bytes)
+	}
 	if err == nil {
 		l.all = append(l.all, b)
 		l.bytes += bytes
@@ -212,7 +218,7 @@ func (l *launching) alloc(name string, bytes int64) (Buffer, error) {
 // prepare fills inputs with their contents and outputs with the poison.
 func (l *launching) prepare() error {
 	for i, t := range l.args.Inputs {
-		b, err := l.alloc(t.Name, t.Bytes)
+		b, err := l.alloc(t.Name, t.Bytes, placesOf(t))
 		if err != nil {
 			return err
 		}
@@ -227,7 +233,7 @@ func (l *launching) prepare() error {
 			l.outputs = append(l.outputs, Buffer{})
 			continue
 		}
-		b, err := l.alloc(t.Name, t.Bytes)
+		b, err := l.alloc(t.Name, t.Bytes, placesOf(t))
 		if err != nil {
 			return err
 		}
@@ -235,6 +241,14 @@ func (l *launching) prepare() error {
 		place(&l.call.out[i], b.Pointer)
 	}
 	return l.poison()
+}
+
+// placesOf returns the length of a tensor's first dim.
+func placesOf(t backend.TensorRef) int64 {
+	if len(t.Shape) == 0 {
+		return 1
+	}
+	return t.Shape[0]
 }
 
 // fill fills the i-th input.
@@ -276,7 +290,7 @@ func (l *launching) prepareWorkspace() error {
 	if err != nil || bytes == 0 {
 		return err
 	}
-	b, err := l.alloc("workspace", bytes)
+	b, err := l.alloc("workspace", bytes, bytes)
 	if err != nil {
 		return err
 	}

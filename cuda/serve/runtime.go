@@ -20,6 +20,11 @@ typedef struct {
 	int (*kernels)(const triad_timer *, triad_kernel_fact *, int32_t, int32_t *);
 	int (*watch)(triad_timer *, triad_own_calls_t *);
 	int (*plain_cache)(triad_timer *);
+	int (*spread)(triad_timer *);
+	int (*clocks)(const triad_timer *, float *, float *);
+	int (*spread_can)(int32_t *);
+	int (*spread_map)(int64_t, int64_t, uint64_t *);
+	int (*spread_unmap)(uint64_t, int64_t);
 } triad_runtime;
 
 static int32_t triad_rt_version(triad_runtime *r) { return r->version(); }
@@ -36,6 +41,17 @@ static int triad_rt_watch(triad_runtime *r, triad_timer *t, triad_own_calls_t *c
 	return r->watch(t, calls);
 }
 static int triad_rt_plain_cache(triad_runtime *r, triad_timer *t) { return r->plain_cache(t); }
+static int triad_rt_spread(triad_runtime *r, triad_timer *t) { return r->spread(t); }
+static int triad_rt_clocks(triad_runtime *r, triad_timer *t, float *first, float *second) {
+	return r->clocks(t, first, second);
+}
+static int triad_rt_spread_can(triad_runtime *r, int32_t *can) { return r->spread_can(can); }
+static int triad_rt_spread_map(triad_runtime *r, int64_t first, int64_t second, uint64_t *at) {
+	return r->spread_map(first, second, at);
+}
+static int triad_rt_spread_unmap(triad_runtime *r, uint64_t at, int64_t bytes) {
+	return r->spread_unmap(at, bytes);
+}
 static int triad_rt_settle(triad_runtime *r, triad_timer *t, int64_t ns) { return r->settle(t, ns); }
 static int triad_rt_replay(triad_runtime *r, triad_timer *t, int32_t n, float *ms) {
 	return r->replay(t, n, ms);
@@ -104,9 +120,49 @@ type Timer interface {
 	Stop() (float64, error)
 	// WatchKernels makes Start and Stop time only the kernels of a user's file, one by one.
 	WatchKernels() error
+	// Spread makes Replay time calls that are spread over two devices by both clocks: a sample is what the
+	// slower of them says. Clocks returns what either said of the last replays together.
+	Spread() error
+	Clocks() (first, second float64)
 	// PlainCache makes no line of the L2 cache persist.
 	PlainCache() error
 	Close()
+}
+
+// Mapper maps memory that lies on the first two GPUs, in whole pages of 2 MiB.
+type Mapper interface {
+	// Can reports whether both map memory and reach each other's.
+	Can() (bool, error)
+	// Map returns a range of addresses, the first bytes of whose memory are the first GPU's.
+	Map(first, second int64) (uintptr, error)
+	Unmap(at uintptr, bytes int64) error
+}
+
+// OpenMapper loads the runtime library from a file, for its memory on two GPUs.
+func OpenMapper(path string) (Mapper, error) {
+	clock, err := OpenRuntime(path)
+	if err != nil {
+		return nil, err
+	}
+	return clock.(*runtimeLibrary), nil
+}
+
+func (r *runtimeLibrary) Can() (bool, error) {
+	var can C.int32_t
+	err := runtimeError("ask whether two GPUs reach each other's memory", C.triad_rt_spread_can(r.c, &can))
+	return can != 0, err
+}
+
+func (r *runtimeLibrary) Map(first, second int64) (uintptr, error) {
+	var at C.uint64_t
+	err := runtimeError("map memory on two GPUs", C.triad_rt_spread_map(r.c, C.int64_t(first),
+		C.int64_t(second), &at))
+	return uintptr(at), err
+}
+
+func (r *runtimeLibrary) Unmap(at uintptr, bytes int64) error {
+	return runtimeError("give memory on two GPUs back", C.triad_rt_spread_unmap(r.c, C.uint64_t(at),
+		C.int64_t(bytes)))
 }
 
 // runtimeLibrary implements Clock with the runtime library of a GPU.
@@ -124,6 +180,8 @@ func OpenRuntime(path string) (Clock, error) {
 		"triad_timer_end", "triad_timer_settle",
 		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ceiling", "triad_differing",
 		"triad_physics_of", "triad_timer_kernels", "triad_timer_watch", "triad_timer_plain_cache",
+		"triad_timer_spread", "triad_timer_clocks", "triad_spread_can", "triad_spread_map",
+		"triad_spread_unmap",
 	}
 	table := unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(r.c)), len(names))
 	for i, name := range names {
@@ -284,6 +342,16 @@ func (t *timer) WatchKernels() error {
 		return errors.New("time kernels one by one: only those of a user's file can be")
 	}
 	return runtimeError("time kernels one by one", C.triad_rt_watch(t.library.c, t.c, t.own.c))
+}
+
+func (t *timer) Spread() error {
+	return runtimeError("time by two clocks", C.triad_rt_spread(t.library.c, t.c))
+}
+
+func (t *timer) Clocks() (first, second float64) {
+	var ms [2]C.float
+	C.triad_rt_clocks(t.library.c, t.c, &ms[0], &ms[1])
+	return float64(ms[0]) * 1e6, float64(ms[1]) * 1e6
 }
 
 func (t *timer) PlainCache() error {

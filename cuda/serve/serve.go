@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"triad/cuda/build"
@@ -226,6 +227,12 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 		reply := backend.LoadReply{Build: &library.Facts}
 		for _, k := range all {
 			k.Device, k.Source = s.device.Name(), library.Source
+			if lacking, lacks := s.lacking(k); lacks {
+				if !slices.Contains(reply.Failed, lacking) { // once for both passes
+					reply.Failed = append(reply.Failed, lacking)
+				}
+				continue
+			}
 			reply.Implementations = append(reply.Implementations, k.Implementation)
 			name := k.Op + " " + k.Name
 			s.kernels[name] = append(s.kernels[name], k)
@@ -237,6 +244,19 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 		Implementations: []backend.Implementation{},
 		Failed:          []backend.LoadFailure{failed},
 	}, nil
+}
+
+// lacking reports the kernels that need more devices than this worker has.
+func (s *server) lacking(k *kernel) (f backend.LoadFailure, lacks bool) {
+	spread, can := s.device.(Spread)
+	if !can || k.devices < 2 {
+		return f, false
+	}
+	devices, why := spread.Spread()
+	return backend.LoadFailure{
+		Implementation: k.Name, Status: op.StatusUnavailable,
+		Message: fmt.Sprintf("%s needs %d GPUs that reach each other's memory: %s", k.Name, k.devices, why),
+	}, devices < k.devices
 }
 
 // open returns the kernels of a file. A library that cannot be loaded or registers nonsense is its author's

@@ -155,6 +155,8 @@ type PrepareReply struct {
 	// a further remark on how it is timed, in a sentence
 	Note   string        `json:"note"`
 	Device DevicePhysics `json:"device"`
+	// how many of them a call is spread over; 0: one
+	Devices int `json:"devices,omitempty"`
 	// that one call launches, if the backend knows
 	Kernels []LaunchFact `json:"kernels,omitempty"`
 }

@@ -17,6 +17,8 @@ type Local struct {
 	Triad string
 	GPUs  []string // what CUDA_VISIBLE_DEVICES is for each
 	Cores int      // of a process
+	// the shard that has all GPUs and their cores, when no other runs; 0: none
+	Spread int
 
 	queue   []int          // shards that wait for a GPU
 	running []*localTask   // by GPU; nil: it is free
@@ -39,8 +41,9 @@ func (l *Local) Submit(_ context.Context, folder Folder, shards []int) error {
 	return l.fill()
 }
 
-// fill starts waiting shards on GPUs that are free.
+// fill starts waiting shards on GPUs that are free; that which has all of them when no other runs or waits.
 func (l *Local) fill() error {
+	busy, alone := false, false
 	for at, task := range l.running {
 		if task != nil && task.process.Reaped() {
 			how, _ := task.process.Exit()
@@ -48,17 +51,27 @@ func (l *Local) fill() error {
 			task.log.Close()
 			l.running[at], task = nil, nil
 		}
-		if task != nil || len(l.queue) == 0 {
+		busy, alone = busy || task != nil, alone || task != nil && task.shard == l.Spread
+	}
+	for at := range l.running {
+		next := slices.IndexFunc(l.queue, func(shard int) bool { return shard != l.Spread })
+		gpus := l.GPUs[at]
+		if next < 0 && len(l.queue) > 0 && !busy {
+			next, gpus, alone = 0, strings.Join(l.GPUs, ","), true
+		} else if alone {
+			return nil
+		}
+		if next < 0 || l.running[at] != nil {
 			continue
 		}
-		shard := l.queue[0]
-		l.queue = l.queue[1:]
-		started, err := l.start(shard, l.GPUs[at])
+		shard := l.queue[next]
+		l.queue = slices.Delete(l.queue, next, next+1)
+		started, err := l.start(shard, gpus)
 		if err != nil {
 			return err
 		}
 		delete(l.ended, shard)
-		l.running[at] = started
+		l.running[at], busy = started, true
 	}
 	return nil
 }
@@ -71,7 +84,11 @@ func (l *Local) start(shard int, gpu string) (*localTask, error) {
 	env := slices.DeleteFunc(os.Environ(), func(word string) bool {
 		return strings.HasPrefix(word, "CUDA_VISIBLE_DEVICES=") || strings.HasPrefix(word, "GOMAXPROCS=")
 	})
-	env = append(env, "CUDA_VISIBLE_DEVICES="+gpu, "GOMAXPROCS="+strconv.Itoa(l.Cores))
+	cores := l.Cores
+	if shard == l.Spread {
+		cores *= len(l.GPUs)
+	}
+	env = append(env, "CUDA_VISIBLE_DEVICES="+gpu, "GOMAXPROCS="+strconv.Itoa(cores))
 	process, err := subprocess.Start(subprocess.Command{
 		Path: l.Triad, Args: []string{"part", string(l.folder), strconv.Itoa(shard)}, Env: env,
 		Stdout: log, Stderr: log,

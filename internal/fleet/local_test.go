@@ -95,6 +95,40 @@ func TestShardsOnGPUs(t *testing.T) {
 	}
 }
 
+// The shard that has all GPUs, with the cores of all, runs when no other does and none waits, also when one
+// of the others is submitted again.
+func TestAShardOnAllGPUs(t *testing.T) {
+	dir := t.TempDir()
+	triad := filepath.Join(dir, "triad")
+	script := "#!/bin/sh\necho \"shard $3 on $CUDA_VISIBLE_DEVICES with $GOMAXPROCS\"\n" +
+		"for other in \"$2\"/busy-*; do [ -e \"$other\" ] && [ $3 = 4 ] && echo not alone\ndone\n" +
+		"[ -e \"$2/busy-4\" ] && echo beside it\nmkdir \"$2/busy-$3\"\nsleep 0.1\nrmdir \"$2/busy-$3\"\n"
+	if err := os.WriteFile(triad, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := &Local{Triad: triad, GPUs: []string{"0", "3"}, Cores: 5, Spread: 4}
+	if err := l.Submit(t.Context(), Folder(dir), []int{4, 1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, l, []int{1, 2, 3, 4})
+	if err := l.Submit(t.Context(), Folder(dir), []int{4, 1}); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, l, []int{1, 4})
+	text := ""
+	for shard := 1; shard <= 4; shard++ {
+		log, err := os.ReadFile(l.Log(Folder(dir), shard))
+		if err != nil {
+			t.Error(err)
+		}
+		text += string(log)
+	}
+	if strings.Count(text, "shard 4 on 0,3 with 10") != 2 || strings.Count(text, "shard 1 on") != 2 ||
+		strings.Contains(text, "alone") || strings.Contains(text, "beside") {
+		t.Errorf("the shards said:\n%s", text)
+	}
+}
+
 // When a run is stopped, queued shards are not started and running ones are asked to end.
 func TestAStopOnGPUs(t *testing.T) {
 	dir := t.TempDir()

@@ -24,11 +24,22 @@ type Plan struct {
 	Shards  int      `json:"shards"`
 	// Shards are not cut: each takes the next case when it is free.
 	Claimed bool `json:"claimed,omitempty"`
+	// operators with an implementation that is spread over two GPUs: all their cases are for the last shard,
+	// which has all GPUs, alone
+	Spread []string `json:"spread,omitempty"`
 	// the words of --add, paths from the root of the driver's file system; Many: each is judged separately
 	Files []string `json:"files,omitempty"`
 	Many  bool     `json:"many,omitempty"`
 	// the folder of the files on a task's machine; "": as for the driver
 	Root string `json:"root,omitempty"`
+}
+
+// SpreadShard returns the shard that has all GPUs; 0 if there is none.
+func (p Plan) SpreadShard() int {
+	if len(p.Spread) == 0 {
+		return 0
+	}
+	return p.Shards
 }
 
 // Outcome is the result of one task. It is written after the part, so a reader that sees it finds the part

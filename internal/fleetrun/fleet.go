@@ -142,13 +142,14 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		Many: r.o.Own.Many && r.o.Verb == "compare",
 	}
 	plan.Claimed = r.o.On.Gpus != "" && !plan.Many
+	r.spread(&plan)
 	if plan.Args, err = r.o.Forwarded(r.request, r.session.Info().Seed); err != nil {
 		return ended, err
 	}
 	if err := folder.Create(plan); err != nil {
 		return ended, session.Fail(session.ExitNothing, err)
 	}
-	engine, done, err := r.engine(ctx, folder)
+	engine, done, err := r.engine(ctx, folder, plan.SpreadShard())
 	if err != nil {
 		return ended, err
 	}
@@ -164,7 +165,8 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		Progress: func(done, all int) {
 			p := run.Progress{Case: done, Cases: all, Elapsed: time.Since(r.began)}
 			if plan.Claimed {
-				p = run.Progress{Text: fmt.Sprintf("%d cases begun on %d GPUs", folder.Claimed(), all)}
+				p = run.Progress{Text: fmt.Sprintf("%d cases begun on %d GPUs", folder.Claimed(),
+					len(r.o.On.Visible))}
 			}
 			progress.Show(p)
 		},
@@ -198,17 +200,18 @@ func (r *onFleet) folder() (fleet.Folder, error) {
 	return fleet.Folder(filepath.Join(parent, r.session.ID())), err
 }
 
-// engine starts the engine that hands over tasks; done ends it.
+// engine starts the engine that hands over tasks; done ends it. spread is the shard that has all GPUs.
 func (r *onFleet) engine(
 	ctx context.Context,
 	folder fleet.Folder,
+	spread int,
 ) (engine fleet.Engine, done func(), err error) {
 	triad, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find triad itself: %w", err)
 	}
 	if r.o.On.Gpus != "" {
-		return localEngine(&r.o.On, triad), func() {}, nil
+		return localEngine(&r.o.On, triad, spread), func() {}, nil
 	}
 	if name, address, _ := strings.Cut(r.o.On.Engine, ":"); name == "ray" {
 		return r.ray(ctx, folder, triad, address)

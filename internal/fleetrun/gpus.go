@@ -7,6 +7,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/fleet"
 	"triad/internal/machine"
+	"triad/internal/rownames"
 	"triad/internal/runsetup"
 )
 
@@ -39,7 +40,29 @@ func (a *verb) chooseGPUs(ctx context.Context, o *runsetup.Options) error {
 	return nil
 }
 
+// spread adds to a plan for several GPUs the shard that has all of them: that of the operators with an
+// implementation that is spread over two. Where there is no other operator, it is the only shard.
+func (r *onFleet) spread(plan *fleet.Plan) {
+	if !plan.Claimed || len(r.o.On.Visible) < 2 {
+		return
+	}
+	for _, o := range r.request.Operators {
+		if len(rownames.Spread(r.Files, o.Spec.Name)) > 0 {
+			plan.Spread = append(plan.Spread, o.Spec.Name)
+		}
+	}
+	if len(plan.Spread) == len(r.request.Operators) {
+		plan.Shards = 0
+	}
+	if len(plan.Spread) > 0 {
+		plan.Shards++
+	}
+	r.o.On.Shards = plan.Shards
+}
+
 // localEngine returns the engine of a run on several GPUs.
-func localEngine(f *runsetup.OnFlags, triad string) *fleet.Local {
-	return &fleet.Local{Triad: triad, GPUs: f.Visible, Cores: max(1, runtime.GOMAXPROCS(0)/len(f.Visible))}
+func localEngine(f *runsetup.OnFlags, triad string, spread int) *fleet.Local {
+	return &fleet.Local{
+		Triad: triad, GPUs: f.Visible, Cores: max(1, runtime.GOMAXPROCS(0)/len(f.Visible)), Spread: spread,
+	}
 }

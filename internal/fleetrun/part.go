@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -78,7 +79,14 @@ func (a *partOfRun) part(ctx context.Context, folder fleet.Folder, plan fleet.Pl
 	database := filepath.Join(parts, "part.db")
 	args := append(plan.Args, "--db="+database)
 	if plan.Claimed {
-		a.PartClaim = func(key string) (bool, error) { return folder.Claim(shard, key) }
+		spread := shard == plan.SpreadShard()
+		a.Spread = spread
+		a.PartClaim = func(operator, key string) (bool, error) {
+			if slices.Contains(plan.Spread, operator) != spread {
+				return false, nil
+			}
+			return folder.Claim(shard, key)
+		}
 	} else {
 		args = append(args, fmt.Sprintf("--shard=%d/%d", shard, plan.Shards))
 	}

@@ -28,6 +28,8 @@ type GPU struct {
 	release string // of the driver
 	visible string // CUDA_VISIBLE_DEVICES of the workers, "" if it is unchanged
 	Count   int    // of the visible GPUs
+	// the other one of two that calls are spread over; nil: none
+	second *gpuworker.GPU
 	// each implementation runs in its own process, side by side with the others: nothing is timed
 	Apart bool
 	// Wrap makes the command of the worker run under a tool; nil: it runs alone.
@@ -105,6 +107,9 @@ func (a *Workers) findGPU(ctx context.Context, number int, f EnvironmentFlags) (
 			len(facts.GPUs)-1)
 	}
 	g.GPU = facts.GPUs[max(number, 0)]
+	if a.Spread && number < 0 && len(facts.GPUs) > 1 {
+		g.second = &facts.GPUs[1]
+	}
 	if number >= 0 {
 		g.visible = a.VisibleAs(number)
 	}
@@ -219,7 +224,7 @@ func (a *Workers) GPUBackend(g *GPU, cache string, f EnvironmentFlags,
 				Path: g.worker, Env: append(a.With(g).CompilerEnv(), "TRIAD_CUDA_LIBRARIES="+folders),
 				Args: []string{
 					"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment",
-					folder,
+					folder, "--gpus", strconv.Itoa(g.devices()),
 				},
 			}
 			return command, nil
@@ -233,6 +238,14 @@ func (a *Workers) GPUBackend(g *GPU, cache string, f EnvironmentFlags,
 	}
 	RunsUnder(kernels, g.Wrap)
 	return kernels
+}
+
+// devices returns the number of GPUs that a worker may use.
+func (g *GPU) devices() int {
+	if g.second != nil {
+		return 2
+	}
+	return 1
 }
 
 // With returns an app whose environment shows only one GPU.

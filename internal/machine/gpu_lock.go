@@ -29,8 +29,9 @@ func (a *Workers) card(g *GPU) Card {
 	return a.Telemetry(g.PCI, cmp.Or(g.visible, a.Getenv("CUDA_VISIBLE_DEVICES")))
 }
 
-// OwnGPU takes the lock of the GPU, so that no two triads time at once, and gives the runner its telemetry.
-// done releases both. others are the processes that computed on it before this command's workers did.
+// OwnGPU takes the lock of the GPU, and of the second one if calls are spread over two, so that no two triads
+// time at once, and gives the runner its telemetry. done releases all. others are the processes that computed
+// on it before this command's workers did.
 func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Runner) (done func(),
 	err error,
 ) {
@@ -38,9 +39,24 @@ func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Ru
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := a.lockGPU(ctx, filepath.Join(cache, "gpu-"+filepath.Base(g.PCI+".lock")))
-	if err != nil {
-		return nil, err
+	places := []string{g.PCI}
+	if g.second != nil {
+		places = append(places, g.second.PCI)
+		slices.Sort(places) // two that want both do not wait for each other
+	}
+	var locks []func()
+	unlock := func() {
+		for _, done := range locks {
+			done()
+		}
+	}
+	for _, place := range places {
+		done, err := a.lockGPU(ctx, filepath.Join(cache, "gpu-"+filepath.Base(place+".lock")))
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		locks = append(locks, done)
 	}
 	card := a.card(g)
 	still := slices.DeleteFunc(card.Processes(), func(n uint32) bool { return !slices.Contains(others, n) })

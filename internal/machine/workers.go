@@ -23,6 +23,7 @@ type Workers struct {
 	*console.Console
 	Passed []string                         // environment variables that workers get besides the usual ones
 	Space  func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
+	Spread bool                             // a call may be spread over two GPUs
 	// DriverHere reports whether an NVIDIA driver is installed, OwnFolder returns the folder of triad's own
 	// binary.
 	DriverHere func() bool

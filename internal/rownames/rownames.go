@@ -47,6 +47,24 @@ func Of(sources fs.FS, operator string) []string {
 	})
 }
 
+// Spread returns the names of the implementations of an operator whose calls are spread over two GPUs.
+func Spread(sources fs.FS, operator string) (names []string) {
+	text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu")
+	if err != nil {
+		return nil
+	}
+	for _, one := range strings.SplitAfter(string(text), "TRIAD_KERNEL")[1:] {
+		m := registration.FindStringSubmatch("TRIAD_KERNEL" + one)
+		if m == nil || m[1] != operator || !strings.Contains(one, ".devices(2)") {
+			continue
+		}
+		if name := "cuda/" + m[2]; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Missing returns the first prefix that no implementation of the operator can match, with the names of its
 // family; "" where each can match one, or is of a family of which the sources tell no name.
 func Missing(sources fs.FS, operator string, prefixes []string) (prefix string, have []string) {

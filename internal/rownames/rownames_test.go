@@ -3,6 +3,7 @@ package rownames_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"triad"
+	"triad/internal/catalog"
 	"triad/internal/rownames"
 )
 
@@ -50,6 +52,28 @@ func TestRecordedNamesAreFound(t *testing.T) {
 	}
 	if len(seen) < 200 {
 		t.Errorf("%d names are recorded", len(seen))
+	}
+}
+
+// TestSpread: the implementations on two GPUs are told from those on one.
+func TestSpread(t *testing.T) {
+	sources := fstest.MapFS{
+		"cuda/kernels/both.cu": {Data: []byte("TRIAD_KERNEL(both, naive, forward, .launch(f))\n" +
+			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n" +
+			"TRIAD_KERNEL(both, peer, backward, .devices(2))\nTRIAD_KERNEL(both, vec, forward, h)\n")},
+		"cuda/kernels/one.cu": {Data: []byte("// .devices(2)\nTRIAD_KERNEL(one, a, forward, f)")},
+	}
+	for name, want := range map[string]string{"both": "[cuda/peer]", "one": "[]", "none": "[]"} {
+		if got := fmt.Sprint(rownames.Spread(sources, name)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	spread := 0
+	for _, name := range catalog.Names() {
+		spread += len(rownames.Spread(triad.Files, name))
+	}
+	if spread != 4 {
+		t.Errorf("%d implementations of the catalog are on two GPUs, want 4", spread)
 	}
 }
 

@@ -43,9 +43,9 @@ type Request struct {
 	Single bool
 	Keep   func(c op.Case, implementation string) bool // of the plan only this is run; nil: all
 	Shard  Shard                                       // of the plan only this part is run
-	// Claim reports whether this run takes a case, by its key, where several runs share a plan: one of them
-	// gets true, and gets it again; nil: it takes all
-	Claim func(key string) (bool, error)
+	// Claim reports whether this run takes a case of an operator, by its key, where several runs share a
+	// plan: one of them gets true, and gets it again; nil: it takes all
+	Claim func(operator, key string) (bool, error)
 	// Gradients checks the truth against the complex step, and launches a moderate case of each operator and
 	// dtype more often
 	Gradients bool

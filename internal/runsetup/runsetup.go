@@ -23,7 +23,7 @@ type Setup struct {
 	PartOf    string
 	PartRan   func(run.Result)
 	PartRoot  string
-	PartClaim func(key string) (bool, error)
+	PartClaim func(operator, key string) (bool, error)
 	began     time.Time
 }
 

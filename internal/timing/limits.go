@@ -36,12 +36,16 @@ func (t *Timer) limits(dtype string) stats.Limits {
 }
 
 // limitsOf returns the limits of an implementation. If its data does not stay in the L2 cache between calls,
-// the fastest ceiling limits its bandwidth too.
+// the fastest ceiling limits its bandwidth too. A call that is spread over several devices has that of each.
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
 	all, l2 := min(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write) > 0, t.physics.L2Bytes
 	if all && k.candidate != nil && l2 > 0 && k.candidate.Facts().RotatedBytes >= backend.RotatedL2*l2 {
 		l.Measured = max(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write)
+	}
+	if k.candidate != nil {
+		devices := float64(max(1, k.candidate.Facts().Devices))
+		l.Bytes, l.Measured, l.FLOPs = l.Bytes*devices, l.Measured*devices, l.FLOPs*devices
 	}
 	return l
 }

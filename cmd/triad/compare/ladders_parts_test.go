@@ -23,6 +23,7 @@ import (
 	"triad/internal/ladder"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/rownames"
 	"triad/internal/run"
 	"triad/internal/watched"
 )
@@ -38,8 +39,12 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 	[]string,
 ) {
 	t.Helper()
+	spread := rownames.Spread(triad.Files, spec.Name)
+	onAnyGPU := func(impl string) bool {
+		return !strings.HasPrefix(impl, forOneArchitecture) && !slices.Contains(spread, impl)
+	}
 	request.Keep = func(c op.Case, impl string) bool {
-		return elementsOf(t, spec, c) <= watched.MostElements && !strings.HasPrefix(impl, forOneArchitecture)
+		return elementsOf(t, spec, c) <= watched.MostElements && onAnyGPU(impl)
 	}
 	result, err := run.Unrecorded(t.Context(), t.Context(), kernels, request, false)
 	if err != nil {
@@ -47,7 +52,7 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 	}
 	right, cases := map[string][]string{}, map[string]op.Case{}
 	for _, r := range result.Records {
-		if r.Status.Weight() == op.Good && !strings.HasPrefix(r.Impl, forOneArchitecture) {
+		if r.Status.Weight() == op.Good && onAnyGPU(r.Impl) {
 			right[r.Case.Key()], cases[r.Case.Key()] = append(right[r.Case.Key()], r.Impl), r.Case
 		}
 	}

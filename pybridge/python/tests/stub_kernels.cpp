@@ -113,8 +113,10 @@ constexpr uint32_t kFp32 = 1u << TRIAD_F32;
 triad_kernel kernel(const char *op, const char *variant, const char *pass, uint32_t outputs, int (*launch)(const triad_call *),
                     int (*accepts)(const triad_call *, char *, int32_t) = nullptr, int64_t (*workspace)(const triad_call *) = nullptr,
                     const char *forward = nullptr) {
-	return {sizeof(triad_kernel), op, variant, pass, "fp32", forward, nullptr, kFp32, outputs, 0, accepts, workspace, launch};
+	return {sizeof(triad_kernel), op, variant, pass, "fp32", forward, nullptr, kFp32, outputs, 0, accepts, workspace, launch, 1};
 }
+
+triad_kernel on_two_gpus(triad_kernel k) { return k.devices = 2, k; }
 
 const triad_kernel all[] = {
     kernel("softmax", "stub", "forward", 1, softmax_forward),
@@ -128,6 +130,7 @@ const triad_kernel all[] = {
     kernel("softmax", "forward_only", "forward", 1, softmax_forward),
     kernel("softmax", "narrow_back", "forward", 1, softmax_forward),
     kernel("softmax", "narrow_back", "backward", 1, softmax_backward, few_columns_only),
+    on_two_gpus(kernel("softmax", "pair", "forward", 1, softmax_forward)),
     kernel("layernorm", "loops", "forward", 7, layernorm_forward),
     kernel("layernorm", "loops", "backward", 7, layernorm_backward),
 };

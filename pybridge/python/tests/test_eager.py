@@ -484,6 +484,13 @@ class Building(unittest.TestCase):
             self.assertEqual([p for p in Path(cache).rglob("*") if p.is_file()], [])
 
 
+class TwoGPUs(unittest.TestCase):
+    def test_rows_on_two_gpus_are_left_out(self):
+        found = cuda.variants(path, [], {"forward": ["y"], "backward": ["grad_x"]})
+        self.assertIn("cuda/stub", found)
+        self.assertNotIn("cuda/pair", found)
+
+
 def resident():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

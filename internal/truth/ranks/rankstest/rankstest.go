@@ -14,7 +14,8 @@ import (
 func Sent(first int) truthtest.Mutants {
 	return numbered(first, slices.Concat(routing, []string{
 		"rows past the count not written", "rows past the count keep a token", "a row more",
-		"tail of a row not written", "-0 becomes 0",
+		"tail of a row not written", "-0 becomes 0", "rows of either half of the ranks from 0",
+		"tokens of the other half of the ranks lost",
 	}))
 }
 
@@ -23,7 +24,8 @@ func Added(first int) truthtest.Mutants {
 	return numbered(first, slices.Concat(routing, []string{
 		"ranks from the last to the first", "ranks in pairs", "sum in 16 bits", "begins with the first row",
 		"last rank left out", "once for each choice", "mean of the rows", "tail of a row not written",
-		"tokens without a row not written", "first rank alone",
+		"tokens without a row not written", "first rank alone", "its own half of the ranks first",
+		"sums of the halves of the ranks",
 	}))
 }
 
@@ -79,17 +81,31 @@ func (s *Shape) walk(rank int) []int {
 		switch {
 		case bug == "a token twice on a rank":
 			times = len(s.Places(rank, token))
-		case bug == "last token of a rank lost" && token%s.Tokens == s.Tokens-1:
+		case bug == "last token of a rank lost" && token%s.Tokens == s.Tokens-1,
+			bug == "tokens of the other half of the ranks lost" && s.half(rank) != s.half(token/s.Tokens):
 			times = 0
 		}
 		for range times {
 			rows = append(rows, token)
 		}
 	}
-	if s.arithmetic.Bug == "first row of a rank skipped" && len(rows) > 0 {
+	switch first := slices.IndexFunc(rows, func(token int) bool { return s.half(token/s.Tokens) == 1 }); {
+	case s.arithmetic.Bug == "first row of a rank skipped" && len(rows) > 0:
 		rows = rows[1:]
+	case s.arithmetic.Bug == "rows of either half of the ranks from 0" && first >= 0:
+		n := max(first, len(rows)-first)
+		copy(rows, slices.Clone(rows[first:]))
+		rows = rows[:n]
 	}
 	return rows[:min(len(rows), s.Room)]
+}
+
+// half returns which half of the ranks a rank belongs to, as those of two GPUs: 0 or 1.
+func (s *Shape) half(rank int) int {
+	if rank < s.Ranks-s.Ranks/2 {
+		return 0
+	}
+	return 1
 }
 
 // Places returns the places of a token whose experts a rank has.
@@ -198,9 +214,15 @@ func (s *Shape) whereRows() [][]int {
 			}
 		}
 	}
-	for _, rows := range all {
-		if s.arithmetic.Bug == "ranks from the last to the first" {
+	for token, rows := range all {
+		switch s.arithmetic.Bug {
+		case "ranks from the last to the first":
 			slices.Reverse(rows)
+		case "its own half of the ranks first":
+			own := s.half(token / s.Tokens)
+			slices.SortStableFunc(rows, func(a, b int) int {
+				return (s.half(a/s.Room) ^ own) - (s.half(b/s.Room) ^ own)
+			})
 		}
 	}
 	return all
@@ -229,6 +251,14 @@ func (s *Shape) sum(x []float64, rows []int, token, i int) float64 {
 		return tensor.Round(s.dtype, truthtest.SumLow(s.low, n, value), false)
 	case bug == "ranks in pairs":
 		return tensor.Round(s.dtype, pairs(n, value), false)
+	case bug == "sums of the halves of the ranks":
+		first := 0
+		for first < n && s.half(rows[first]/s.Room) == 0 {
+			first++
+		}
+		zero := truthtest.Sum32(truthtest.InSequence, first, value)
+		one := truthtest.Sum32(truthtest.InSequence, n-first, func(i int) float64 { return value(first + i) })
+		return tensor.Round(s.dtype, truthtest.F32(zero+one), false)
 	}
 	total := truthtest.Sum32(truthtest.InSequence, n, value)
 	if s.arithmetic.Bug == "mean of the rows" && n > 0 {

@@ -73,7 +73,7 @@ class Kernel(ctypes.Structure):
                 ("contract", c_char_p), ("forward", c_char_p),
                 ("constraint", c_char_p), ("dtypes", c_uint32), ("outputs", c_uint32),
                 ("nondeterministic", c_uint32),
-                ("accepts", c_void_p), ("workspace", c_void_p), ("launch", c_void_p)]
+                ("accepts", c_void_p), ("workspace", c_void_p), ("launch", c_void_p), ("devices", c_int32)]
 
 
 def _describe(into: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> None:
@@ -301,5 +301,8 @@ def variants(path: Path, attributes: Sequence[Mapping[str, Any]],
         raise Unavailable(f"{path}: it speaks another ABI than {ABI}: install the package again")
     by_name: dict[str, list[Any]] = {}
     for kernel in listed[:count.value]:
+        told = kernel.contents.size >= Kernel.devices.offset + Kernel.devices.size
+        if told and kernel.contents.devices > 1:
+            continue  # its tensors lie on two GPUs, as torch's do not
         by_name.setdefault(f"cuda/{kernel.contents.variant.decode()}", []).append(kernel)
     return {name: CudaRow(name, kernels, names, attributes) for name, kernels in by_name.items()}
