@@ -44,12 +44,12 @@ class Missing(unittest.TestCase):
     def test_where_it_is(self):
         here = Implementation("quack/kernel", module="quack_of_a_test.softmax")
         absent = Implementation("fa4/kernel", module="flash_of_a_test.cute.interface")
-        self.assertIn("need a GPU", peers.missing(here, False))
-        self.assertEqual(peers.missing(here, True), "quack-kernels is not installed: triad setup --peers")
+        self.assertIn("need a GPU", peers.missing("quack", here.module, False))
+        self.assertEqual(peers.missing("quack", here.module, True), "quack-kernels is not installed: triad setup --peers")
         peers.reach.cache_clear()
         with mock.patch.dict(os.environ, {"TRIAD_PEERS": str(self.folder)}):
-            self.assertEqual(peers.missing(here, True), "")
-            self.assertEqual(peers.missing(absent, True), "flash-attn-4 is not installed: triad setup "
+            self.assertEqual(peers.missing("quack", here.module, True), "")
+            self.assertEqual(peers.missing("fa4", absent.module, True), "flash-attn-4 is not installed: triad setup "
                                                           "--peers")
         self.assertEqual(sys.path_of_a_test, 1, "what installs itself by a .pth is reached")
         self.assertEqual(sys.path[-1], str(self.folder), "behind what the interpreter has itself")
