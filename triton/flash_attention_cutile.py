@@ -76,7 +76,7 @@ def _sides(x: torch.Tensor, width: int) -> tuple[int, int]:
     """Queries and keys of a tile with rows of so many elements."""
     if x.element_size() == 4:
         return (32, 32) if width > 64 else (64, 32)
-    return (64, 64) if width > 128 else (128, 128)
+    return (64, 64) if width > 128 else (64, 128)
 
 
 def forward(q, k, v, *, causal, scale):

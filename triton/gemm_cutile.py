@@ -14,7 +14,6 @@ from implementation import Implementation, ceildiv, tile_side
 GROUP = 8  # tiles of rows that are taken together
 MULTIPROCESSORS = 132
 WIDE = ((128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64))  # rows, columns, depth in 16 bits
-NARROW = ((64, 64, 32),)  # in fp32
 
 
 @ct.kernel
@@ -44,6 +43,9 @@ def _gemm(a, b, c, y, alpha, beta, A_TURNED: ct.Constant[bool], B_TURNED: ct.Con
     ct.store(y, (matrix, i, j), acc.astype(y.dtype).reshape((1, M, N)))
 
 
+_gemm_of_two_groups = _gemm.replace_hints(num_worker_warps=8)  # else the sums of 128 x 256 do not fit
+
+
 def _tile(batch: int, m: int, n: int, x: torch.Tensor) -> tuple[int, int, int]:
     """The largest tile of which there are enough for most multiprocessors."""
     if x.element_size() == 4:
@@ -65,7 +67,8 @@ def _product(a, b, c, alpha: float, beta: float):
         tile = _tile(batch, m, n, a)
         turned = [x.stride(2) != 1 and x.stride(1) == 1 for x in (a, b)]
         left, right = (x.mT if over else x for x, over in zip((a, b), turned))
-        launch(_gemm, batch * ceildiv(m, tile[0]) * ceildiv(n, tile[1]), left, right, y if c is None else c,
+        kernel = _gemm_of_two_groups if tile[0] * tile[1] > 16384 else _gemm
+        launch(kernel, batch * ceildiv(m, tile[0]) * ceildiv(n, tile[1]), left, right, y if c is None else c,
                y, alpha, beta, *turned, c is not None, GROUP, *tile)
     return y
 

@@ -9,21 +9,28 @@ and is imported only where `cuda.tile` is installed (`triad setup --cutile`) and
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from typing import Any
 
-import cuda.tile as ct
-import torch
+COMPILING = tempfile.mkdtemp(prefix="triad-cutile-")
+"""Where the compiler is given its files. cuda.tile reads the name once, and leaves the files there."""
 
-from implementation import next_power_of_2
+os.environ["CUDA_TILE_TEMP_DIR"] = COMPILING
+
+import cuda.tile as ct  # noqa: E402  (after it has been told where its files go)
+import torch  # noqa: E402
+
+from implementation import next_power_of_2  # noqa: E402
 
 ROW_COLS = 32768
 """The widest row that a block holds."""
 
-TILE = 4096
+TILE = 8192
 """Elements of a tile of rows."""
 
-LONGEST = 1 << 24
-"""Blocks along the first dim of a grid."""
+WHOLE_ROWS = f"cols <= {ROW_COLS}"
 
 
 class BuildFailed(Exception):
@@ -66,4 +73,6 @@ def accepts_row(direction: str, x: Any, *rest: Any, **attributes: Any) -> str | 
     return f"cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
 
 
-WHOLE_ROWS = f"cols <= {ROW_COLS}"
+def tidy() -> None:
+    """Deletes the compiler's files, at the end of the process."""
+    shutil.rmtree(COMPILING, ignore_errors=True)
