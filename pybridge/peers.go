@@ -18,8 +18,8 @@ var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 116_00
 // cutileParcel is the folder of cuTile, NVIDIA's tile language, and its compiler.
 var cutileParcel = parcel{"cuTile", "requirements-cutile.txt", "cutile-", 162_000_000, 433_000_000}
 
-// PeerFamilies are the prefixes of the rows of cuTile and of the peers. Their absence is reported only if they
-// are asked for by name: nothing needs them.
+// PeerFamilies are the prefixes of the rows of cuTile and of the peers. Their absence is reported only if
+// they are asked for by name: nothing needs them.
 var PeerFamilies = []string{"cutile", "liger", "quack", "fa4", "torchao"}
 
 // beside returns the folder of a parcel that stands beside an interpreter, which need not exist. The
@@ -89,7 +89,9 @@ func (e *Environment) add(ctx context.Context, p parcel, i Interpreter, wheels, 
 	}
 	return dir, e.fetch(ctx, p, dir, fetching{
 		question: question, declined: "nothing else needs them",
-		install: func(ctx context.Context, dir string) error { return e.installBeside(ctx, p, i, wheels, dir) },
+		install: func(ctx context.Context, dir string) error {
+			return e.installBeside(ctx, p, i, wheels, dir)
+		},
 		whole:   func(context.Context, string) bool { return true },
 	})
 }

@@ -107,10 +107,9 @@ func TestCutileIsPinned(t *testing.T) {
 	versions, hashes := map[string]string{}, map[string]int{}
 	name := ""
 	for line := range strings.Lines(string(text)) {
-		if n, version, pinned := strings.Cut(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "\\")),
-			"=="); pinned && !strings.HasPrefix(line, "#") {
+		if n, version, pinned := strings.Cut(line, "=="); pinned && !strings.HasPrefix(line, "#") {
 			name = n
-			versions[name] = version
+			versions[name], _, _ = strings.Cut(version, " ")
 		} else if strings.Contains(line, "--hash=sha256:") {
 			hashes[name]++
 		}

@@ -1,4 +1,5 @@
-"""flash_attention in cuTile: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q k^T)
+"""flash_attention in cuTile: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q
+k^T)
 
 Layout, causal order, limits and contract are those of flash_attention.py: fp32 products are IEEE fp32, in 16
 bits P is multiplied in the dtype (contract p16). Forward alone.
@@ -15,8 +16,8 @@ INF = float("inf")
 
 
 def _steps(acc, l, m, q, i, k, v, batch, head, begin, end, shift, scale, CAUSAL, EDGE, N, D, DV):
-    """The keys of the tiles from begin to end: acc = sum p v, l = sum p and m, the largest score, in powers of
-    two. Without EDGE every query sees all of them, and nothing is masked."""
+    """The keys of the tiles from begin to end: acc = sum p v, l = sum p and m, the largest score, in powers
+    of two. Without EDGE every query sees all of them, and nothing is masked."""
     for step in range(begin, end):
         kt = ct.load(k, (batch, head, 0, step), (1, 1, D, N), order=(0, 1, 3, 2),
                      padding_mode=ct.PaddingMode.ZERO).reshape((D, N))

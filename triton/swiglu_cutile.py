@@ -1,5 +1,6 @@
 """swiglu in cuTile: y = gate * sigmoid(gate) * up
-backward, with s = sigmoid(gate): grad_gate = grad_y * up * s * (1 + gate * (1 - s)), grad_up = grad_y * gate * s
+backward, with s = sigmoid(gate): grad_gate = grad_y * up * s * (1 + gate * (1 - s)), grad_up = grad_y * gate
+* s
 
 Layout, limits and contract are those of swiglu.py.
   cutile/block  a tile of elements per block, of one row where all tensors are contiguous

@@ -68,8 +68,8 @@ func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	if dir := e.HavePeers(i); dir != "" {
 		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}
 	}
-	cutile := report.Finding{Subject: "cuTile", State: "note", Detail: "not installed: NVIDIA's tile language, " +
-		"for rows on a GPU", Remedy: "triad setup --cutile"}
+	cutile := report.Finding{Subject: "cuTile", State: "note", Detail: "not installed: NVIDIA's tile " +
+		"language, for rows on a GPU", Remedy: "triad setup --cutile"}
 	if dir := e.HaveCutile(i); dir != "" {
 		cutile = report.Finding{Subject: "cuTile", State: "ok", Detail: dir}
 	}

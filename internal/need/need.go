@@ -102,8 +102,8 @@ func GPU(t testing.TB, why string) {
 // IsGPU reports whether a test was skipped because it needs a GPU.
 func IsGPU(reason string) bool { return strings.HasPrefix(reason, gpu) }
 
-// IsCutile reports whether a test was skipped because it needs cuTile, which weighs as much as the rest of the
-// environment: nothing installs it but "triad setup --cutile".
+// IsCutile reports whether a test was skipped because it needs cuTile, which only "triad setup --cutile"
+// installs: its compiler is large.
 func IsCutile(reason string) bool { return strings.HasPrefix(reason, "needs cuTile") }
 
 // DataDir returns the folder in which "triad setup" put its files for this user.
