@@ -92,7 +92,7 @@ func (e *Environment) add(ctx context.Context, p parcel, i Interpreter, wheels, 
 		install: func(ctx context.Context, dir string) error {
 			return e.installBeside(ctx, p, i, wheels, dir)
 		},
-		whole:   func(context.Context, string) bool { return true },
+		whole: func(context.Context, string) bool { return true },
 	})
 }
 
