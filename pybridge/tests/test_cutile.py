@@ -16,10 +16,14 @@ import torch
 
 from client import OPERATORS  # puts the bridge on sys.path: first
 
+import cutile_stand_in
 import launch
+import own_facts
 import peers
+import worker
+from cases import reference_of
 from compile_kernels import tensor_of
-from specs import backward_inputs, compiled_sizes, sizes, spec_of
+from specs import backward_inputs, compiled_sizes, quick_sizes, sizes, spec_of
 from tensor_descriptions import described
 from worker import Worker
 
@@ -103,6 +107,79 @@ class Compiles(unittest.TestCase):
         for i, name in enumerate(names):
             self.assertEqual(f"{name} {i}" in reply["message"], name.isupper(), reply["message"])
         self.assertIn("signal 11", reply["message"])
+
+
+class Right(unittest.TestCase):
+    """The kernels' own code, run by torch on a CPU (cutile_stand_in.py)."""
+
+    def test_rows_give_what_the_formula_gives(self):
+        """In fp32, on the quick sizes with every word of the attributes; strided where the operator may
+        be."""
+        for path in FILES:
+            op = path.stem.removesuffix(f"_{peers.CUTILE}")
+            reference, calls = reference_of(op), 0
+            with cutile_stand_in.standing():
+                rows = worker._import(path.stem, path).IMPLEMENTATIONS
+                for size in quick_sizes(op, "fp32"):
+                    for row in rows:
+                        for direction in ("forward", "backward"):
+                            if row.function(direction):
+                                self.agrees(row, direction, size, reference)
+                                calls += 1
+            self.assertGreater(calls, 3, op)
+
+    def agrees(self, row, direction, size, reference):
+        generator = torch.Generator().manual_seed(len(row.name) + sum(size.dims.values()))
+        spec = spec_of(size.op)
+
+        def random(t):
+            shape = size.shape_of(t)
+            x = torch.randn(shape, generator=generator, dtype=torch.float64)
+            return x.mT.contiguous().mT if t.get("differentiable") and len(shape) > 1 else x
+
+        named = {t["name"]: random(t) for t in spec["inputs"]}
+        inputs = [named[t["name"]] for t in spec["inputs"]]
+        wanted = reference.reference(*inputs, **size.attributes)
+        if direction == "backward":
+            outputs = wanted if isinstance(wanted, tuple) else (wanted,)
+            named |= {t["name"]: y for t, y in zip(spec["outputs"], outputs)}
+            inputs = [named.get(t["name"], None) for t in backward_inputs(size.op)]
+            inputs = [random(t) if x is None else x for x, t in zip(inputs, backward_inputs(size.op))]
+            wanted = reference.reference_backward(*inputs, **size.attributes)
+        given = [x.to(torch.float32, memory_format=torch.preserve_format) for x in inputs]
+        got = row.function(direction)(*given, **size.attributes)
+        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, wanted))):
+            torch.testing.assert_close(x, y.float(), rtol=1e-4, atol=1e-4, msg=lambda m: f"{row.name} {m}")
+
+    def test_what_stands_for_cutile_tells_a_tile_that_is_not_padded(self):
+        with cutile_stand_in.standing():
+            import cuda.tile as ct
+            x = torch.arange(6.0).reshape(2, 3)
+            self.assertTrue(ct.load(x, (0, 0), (2, 4))[:, 3].isnan().all())
+            self.assertEqual(ct.load(x, (0, 1), (2, 2), padding_mode=ct.PaddingMode.ZERO).tolist(),
+                             [[2, 0], [5, 0]])
+            self.assertEqual(ct.load(x, (1, 0), (2, 2), order=(1, 0),
+                                     padding_mode=ct.PaddingMode.ZERO).tolist(), [[2, 5], [0, 0]])
+            self.assertRaises(AssertionError, ct.load, x, (1, 0), (2, 4))
+            nan = torch.tensor([[1.0, torch.nan]])
+            self.assertEqual(ct.max(nan, 1).tolist(), [1])
+            self.assertTrue(ct.max(nan, 1, propagate_nan=True).isnan().all())
+
+
+class OwnFiles(unittest.TestCase):
+    def test_a_kernel_is_launched_and_not_called(self):
+        found = own_facts.facts(textwrap.dedent("""
+            import cuda.tile as ct
+            @ct.kernel
+            def fill(x, TILE: ct.Constant[int]):
+                ct.store(x, (ct.bid(0),), ct.zeros((TILE,), x.dtype))
+            @ct.kernel(occupancy=2)
+            def other(x):
+                pass
+            def clear(x):
+                ct.launch(torch.cuda.current_stream(), (4,), fill, (x, 64))
+        """))["functions"]
+        self.assertEqual([(f["name"], f["launches"]) for f in found], [("clear", ["fill"])])
 
 
 class Load(unittest.TestCase):
