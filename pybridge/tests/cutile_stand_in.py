@@ -104,8 +104,8 @@ def module() -> types.ModuleType:
     found = types.ModuleType("cuda.tile")
     for name, value in {
         "TileError": TileError, "kernel": Kernel, "Constant": Constant, "PaddingMode": PADDING,
-        "launch": launch, "bid": bid, "cdiv": cdiv, "num_tiles": num_tiles, "load": load, "store": store, "max": largest,
-        "maximum": maximum, "mma": mma, "float32": torch.float32, "int32": torch.int32,
+        "launch": launch, "bid": bid, "cdiv": cdiv, "num_tiles": num_tiles, "load": load, "store": store,
+        "max": largest, "maximum": maximum, "mma": mma, "float32": torch.float32, "int32": torch.int32,
         "exp": torch.exp, "exp2": torch.exp2, "log2": torch.log2, "rsqrt": torch.rsqrt, "where": torch.where,
         "zeros": lambda shape, dtype: torch.zeros(shape, dtype=dtype),
         "full": lambda shape, value, dtype: torch.full(shape, value, dtype=dtype),
