@@ -11,7 +11,7 @@ import torch
 from cutile import ct, launch
 from implementation import Implementation, ceildiv, next_power_of_2
 
-TILE = 2048  # pairs of a block
+TILE = 1024  # pairs of a block
 
 
 @ct.kernel

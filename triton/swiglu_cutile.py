@@ -11,7 +11,7 @@ import torch
 from cutile import ct, launch, tile
 from implementation import Implementation, ceildiv
 
-BLOCK = 4096  # elements of a tile
+BLOCK = 2048  # elements of a tile
 WIDTH = 1024  # columns of a tile of tensors with strides
 
 
