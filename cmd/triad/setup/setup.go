@@ -15,6 +15,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/machine"
 	"triad/internal/session"
+	"triad/pybridge"
 )
 
 // Options holds the flags of setup.
@@ -119,6 +120,20 @@ func (a *verb) setUp(ctx context.Context, o *Options) error {
 		}
 		fmt.Fprintf(a.Out, "nvcc at %s\n", path)
 	}
+	if err := a.addBeside(ctx, e, i, o); err != nil {
+		return err
+	}
+	if i.Outside {
+		fmt.Fprintln(a.Out,
+			"its versions are outside the range that triad is tested with; results are recorded with them")
+	}
+	return nil
+}
+
+// addBeside installs what the flags ask for beside the interpreter.
+func (a *verb) addBeside(ctx context.Context, e *pybridge.Environment, i pybridge.Interpreter,
+	o *Options,
+) error {
 	if o.cutile {
 		path, err := e.Cutile(ctx, i, o.wheels)
 		if err != nil {
@@ -132,10 +147,6 @@ func (a *verb) setUp(ctx context.Context, o *Options) error {
 			return session.Fail(session.ExitNothing, err)
 		}
 		fmt.Fprintf(a.Out, "peers at %s\n", path)
-	}
-	if i.Outside {
-		fmt.Fprintln(a.Out,
-			"its versions are outside the range that triad is tested with; results are recorded with them")
 	}
 	return nil
 }
