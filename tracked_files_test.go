@@ -20,7 +20,8 @@ import (
 var topLevel = []string{
 	".ci", ".dockerignore", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "VERSION",
 	"cmd", "cuda", "docs", "embed.go", "go.mod", "go.sum", "internal", "pybridge", "release",
-	"requirements-cuda.txt", "requirements-peers.txt", "requirements.txt", "results", "ruff.toml",
+	"requirements-cuda.txt", "requirements-cutile.txt", "requirements-peers.txt", "requirements.txt",
+	"results", "ruff.toml",
 	"staticcheck.conf", "testdata", "triton",
 }
 

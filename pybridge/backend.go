@@ -116,6 +116,10 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 			"FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED=1", "FLASH_ATTENTION_CUTE_DSL_CACHE_DIR="+
 				filepath.Join(cacheDir, "fa4"))
 	}
+	if cutile := e.HaveCutile(i); cutile != "" {
+		env = append(env, "TRIAD_CUTILE="+cutile)
+	}
+	env = append(env, "CUDA_TILE_CACHE_DIR="+filepath.Join(cacheDir, "cutile"))
 	if e.GPU {
 		// else each of our processes starts others that import torch to compile for it
 		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")

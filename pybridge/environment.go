@@ -409,7 +409,7 @@ func lastLines(text string, n int) string {
 // Remove deletes the private environments of every version and returns the bytes that were freed.
 func (e *Environment) Remove(ctx context.Context) (int64, error) {
 	var matches []string
-	for _, p := range []parcel{pythonParcel, nvccParcel, peersParcel} {
+	for _, p := range []parcel{pythonParcel, nvccParcel, peersParcel, cutileParcel} {
 		found, err := filepath.Glob(filepath.Join(e.DataDir, p.prefix+"*"))
 		if err != nil {
 			return 0, fmt.Errorf("list %s: %w", p.name, err)

@@ -15,14 +15,17 @@ import (
 // peersParcel is the folder of the peers: public kernels of other projects, whose rows stand next to ours.
 var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 116_000_000, 371_000_000}
 
-// PeerFamilies are the prefixes of the peers' rows. Their absence is reported only if they are asked for by
-// name: nothing needs them.
-var PeerFamilies = []string{"liger", "quack", "fa4", "torchao"}
+// cutileParcel is the folder of cuTile, NVIDIA's tile language, and its compiler.
+var cutileParcel = parcel{"cuTile", "requirements-cutile.txt", "cutile-", 162_000_000, 433_000_000}
 
-// PeersFolder returns the folder of the peers for an interpreter, which need not exist. The interpreter
-// itself is not changed: its workers have the folder on their path.
-func (e *Environment) PeersFolder(i Interpreter) (string, error) {
-	dir, err := e.dir(peersParcel)
+// PeerFamilies are the prefixes of the rows of cuTile and of the peers. Their absence is reported only if
+// they are asked for by name: nothing needs them.
+var PeerFamilies = []string{"cutile", "liger", "quack", "fa4", "torchao"}
+
+// beside returns the folder of a parcel that stands beside an interpreter, which need not exist. The
+// interpreter itself is not changed: its workers have the folder on their path.
+func (e *Environment) beside(p parcel, i Interpreter) (string, error) {
+	dir, err := e.dir(p)
 	if err != nil {
 		return "", err
 	}
@@ -32,8 +35,13 @@ func (e *Environment) PeersFolder(i Interpreter) (string, error) {
 }
 
 // HavePeers returns the peers' folder for an interpreter, "" if it is not there.
-func (e *Environment) HavePeers(i Interpreter) string {
-	dir, err := e.PeersFolder(i)
+func (e *Environment) HavePeers(i Interpreter) string { return e.have(peersParcel, i) }
+
+// HaveCutile returns the folder of cuTile for an interpreter, "" if it is not there.
+func (e *Environment) HaveCutile(i Interpreter) string { return e.have(cutileParcel, i) }
+
+func (e *Environment) have(p parcel, i Interpreter) string {
+	dir, err := e.beside(p, i)
 	if err != nil || !exists(dir) {
 		return ""
 	}
@@ -43,7 +51,20 @@ func (e *Environment) HavePeers(i Interpreter) string {
 // Peers makes the peers' folder for an interpreter if it is missing. wheels is a folder of wheels to take
 // them from, "" for the package index.
 func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
-	dir, err := e.PeersFolder(i)
+	return e.add(ctx, peersParcel, i, wheels, "triad will install Liger-Kernel, quack-kernels, flash-attn-4 "+
+		"and torchao, whose rows stand beside its own")
+}
+
+// Cutile makes the folder of cuTile for an interpreter if it is missing; wheels as for Peers.
+func (e *Environment) Cutile(ctx context.Context, i Interpreter, wheels string) (string, error) {
+	return e.add(ctx, cutileParcel, i, wheels, "triad will install cuda-tile and its compiler")
+}
+
+// add makes the folder of a parcel beside an interpreter. question says what it is for.
+func (e *Environment) add(ctx context.Context, p parcel, i Interpreter, wheels, question string) (string,
+	error,
+) {
+	dir, err := e.beside(p, i)
 	if err != nil {
 		return "", err
 	}
@@ -56,28 +77,29 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 		}
 		if found, _ := filepath.Glob(filepath.Join(wheels, "*.whl")); len(found) == 0 {
 			return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s holds no wheels: pip download -r "+
-				"requirements-peers.txt -d %s makes them, on a machine with a network", wheels, wheels)}
+				"%s -d %s makes them, on a machine with a network", wheels, p.requirements, wheels)}
 		}
 	} else if e.Offline {
-		return "", &backend.Unavailable{Sentence: "--offline forbids fetching the peers: --wheels FOLDER " +
-			"takes them from a folder"}
+		return "", &backend.Unavailable{Sentence: "--offline forbids fetching " + p.name +
+			": --wheels FOLDER takes what it needs from a folder"}
 	}
-	question := "triad will install Liger-Kernel, quack-kernels, flash-attn-4 and torchao, whose rows " +
-		"stand beside its own:\n" + e.describe(peersParcel, dir)
+	question += ":\n" + e.describe(p, dir)
 	if wheels != "" {
 		question = "" // nothing is downloaded
 	}
-	return dir, e.fetch(ctx, peersParcel, dir, fetching{
+	return dir, e.fetch(ctx, p, dir, fetching{
 		question: question, declined: "nothing else needs them",
-		install: func(ctx context.Context, dir string) error { return e.installPeers(ctx, i, wheels, dir) },
-		whole:   func(context.Context, string) bool { return true },
+		install: func(ctx context.Context, dir string) error {
+			return e.installBeside(ctx, p, i, wheels, dir)
+		},
+		whole: func(context.Context, string) bool { return true },
 	})
 }
 
-// installPeers installs the pinned, hashed wheels into a folder, by uv if it is there, else by the pip of an
+// installBeside installs the pinned, hashed wheels into a folder, by uv if it is there, else by the pip of an
 // environment that is made for this. The list is complete: further dependencies of a wheel are not fetched.
-func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, dir string) error {
-	scratch, requirements, err := e.writeRequirements(peersParcel)
+func (e *Environment) installBeside(ctx context.Context, p parcel, i Interpreter, wheels, dir string) error {
+	scratch, requirements, err := e.writeRequirements(p)
 	if err != nil {
 		return err
 	}
@@ -101,7 +123,7 @@ func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, d
 			"--only-binary", ":all:",
 		}, options...)}
 	}
-	return e.runSteps(ctx, peersParcel, steps)
+	return e.runSteps(ctx, p, steps)
 }
 
 // runSteps runs the commands of a set-up, one after the other, and logs how long they took.

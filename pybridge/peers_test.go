@@ -69,6 +69,61 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// cuTile has a folder of its own, which the worker is told of, and which is removed with the others.
+func TestCutile(t *testing.T) {
+	e, _ := fakeEnvironment(t)
+	e.Files.(fstest.MapFS)["requirements-cutile.txt"] = &fstest.MapFile{Data: []byte("cuda-tile==1.7.0\n")}
+	i, err := e.Ensure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Offline = true
+	var missing *backend.Unavailable
+	if _, err := e.Cutile(t.Context(), i, ""); !errors.As(err, &missing) ||
+		!strings.Contains(err.Error(), "cuTile: --wheels") {
+		t.Errorf("offline: %v", err)
+	}
+	wheels := t.TempDir()
+	write(t, filepath.Join(wheels, "cuda_tile-1.7.0-cp311-cp311-manylinux2014_x86_64.whl"), "a wheel")
+	dir, err := e.Cutile(t.Context(), i, wheels)
+	if err != nil || !strings.HasPrefix(filepath.Base(dir), "cutile-") || e.HavePeers(i) != "" {
+		t.Fatalf("%q, %v, peers %q", dir, err, e.HavePeers(i))
+	}
+	c, err := e.command(i, filepath.Join(t.TempDir(), "cache"), "worker/worker.py")
+	if err != nil || !slices.Contains(c.Env, "TRIAD_CUTILE="+dir) {
+		t.Errorf("the worker does not know it: %v, %q", err, c.Env)
+	}
+	if _, err := e.Remove(t.Context()); err != nil || e.HaveCutile(i) != "" {
+		t.Errorf("it was not removed: %v", err)
+	}
+}
+
+// The three wheels of cuTile's compiler have one version, below 13.5, and cuda-tile a hash for each Python.
+func TestCutileIsPinned(t *testing.T) {
+	text, err := triad.Files.ReadFile("requirements-cutile.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, hashes := map[string]string{}, map[string]int{}
+	name := ""
+	for line := range strings.Lines(string(text)) {
+		if n, version, pinned := strings.Cut(line, "=="); pinned && !strings.HasPrefix(line, "#") {
+			name = n
+			versions[name], _, _ = strings.Cut(version, " ")
+		} else if strings.Contains(line, "--hash=sha256:") {
+			hashes[name]++
+		}
+	}
+	compiler := versions["nvidia-cuda-tileiras"]
+	if !strings.HasPrefix(compiler, "13.4.") || versions["nvidia-cuda-nvcc"] != compiler ||
+		versions["nvidia-nvvm"] != compiler {
+		t.Errorf("the compiler's wheels: %v", versions)
+	}
+	if len(versions) != 4 || hashes["cuda-tile"] != 4 || len(hashes) != 4 {
+		t.Errorf("%v, %v: want a hash of cuda-tile for each of CPython 3.11 to 3.14", versions, hashes)
+	}
+}
+
 // Every peer's requirement is pinned, and so is every compiled one for each Python that there is.
 func TestPeersArePinned(t *testing.T) {
 	text, err := triad.Files.ReadFile("requirements-peers.txt")

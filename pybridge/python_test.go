@@ -34,6 +34,9 @@ func TestPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if cutile := e.HaveCutile(i); cutile != "" {
+		t.Setenv("TRIAD_CUTILE", cutile)
+	}
 	python := startForked(t, i.Path, tests)
 	for _, file := range files {
 		name := filepath.Base(file)

@@ -173,7 +173,7 @@ var elsewhere = map[string]string{
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",
 	"in-tree": "new_in_tree_test.go", "family": "new_in_tree_test.go",
 	"from": "folder_test.go", "reference": "verbs.txtar", "reduction": "verbs.txtar",
-	"strict": "findings_test.go", "peers": "faults_python.txtar",
+	"strict": "findings_test.go", "peers": "faults_python.txtar", "cutile": "faults_python.txtar",
 	"wheels": "faults_python.txtar", "solution": "learn.txtar",
 	"stdin": "judge_loop_test.go", "blind": "judge_loop_test.go", "all": "judge_loop_test.go",
 	"lanes": "judge_loop_test.go", "inputs": "judge_loop_test.go", "level": "judge_loop_test.go",

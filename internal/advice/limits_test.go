@@ -59,6 +59,11 @@ var buildLimits = []struct {
 		"it imports flash_attn,",
 	},
 	{
+		"/x.py:2: ModuleNotFoundError: No module named 'cuda.tile': /v/bin/python -m pip install cuda", "",
+		false, op.StatusUnavailable, "it imports cuda.tile, whose kernels run on a GPU alone: run it where " +
+			"one is, after triad setup --cutile",
+	},
+	{
 		"/x.py:3: RuntimeError: operator mine::swiglu does not exist", "", false, op.StatusUnavailable,
 		"it names torch.ops.mine.swiglu, which nothing that it imports registers",
 	},

@@ -68,7 +68,12 @@ func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	if dir := e.HavePeers(i); dir != "" {
 		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}
 	}
-	return []report.Finding{f, packages, peers, Folder("Python environments", e.DataDir)}
+	cutile := report.Finding{Subject: "cuTile", State: "note", Detail: "not installed: NVIDIA's tile " +
+		"language, for rows on a GPU", Remedy: "triad setup --cutile"}
+	if dir := e.HaveCutile(i); dir != "" {
+		cutile = report.Finding{Subject: "cuTile", State: "ok", Detail: dir}
+	}
+	return []report.Finding{f, packages, peers, cutile, Folder("Python environments", e.DataDir)}
 }
 
 // outside adds to the finding of an interpreter which of its versions is outside the tested range, such as a

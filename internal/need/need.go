@@ -102,6 +102,10 @@ func GPU(t testing.TB, why string) {
 // IsGPU reports whether a test was skipped because it needs a GPU.
 func IsGPU(reason string) bool { return strings.HasPrefix(reason, gpu) }
 
+// IsCutile reports whether a test was skipped because it needs cuTile, which only "triad setup --cutile"
+// installs: its compiler is large.
+func IsCutile(reason string) bool { return strings.HasPrefix(reason, "needs cuTile") }
+
 // DataDir returns the folder in which "triad setup" put its files for this user.
 func DataDir(t testing.TB) string {
 	t.Helper()
@@ -163,7 +167,7 @@ func Unittest(t *testing.T, log string) {
 		}
 		count++
 		t.Run(name, func(t *testing.T) {
-			if reason := m[1] + m[2]; IsGPU(reason) || IsLong(reason) {
+			if reason := m[1] + m[2]; IsGPU(reason) || IsLong(reason) || IsCutile(reason) {
 				t.Skip(reason)
 			} else {
 				Missing(t, reason)

@@ -66,7 +66,7 @@ var (
 func Operator(name string) []string {
 	return []string{
 		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name,
-		"triton/" + name + ".py",
+		"triton/" + name + ".py", "triton/" + name + "_cutile.py",
 	}
 }
 

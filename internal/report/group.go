@@ -103,10 +103,10 @@ func joined(lines []group) group {
 	return g
 }
 
-// backendRank sorts hand-written CUDA first, then Triton, then torch, then peers.
+// backendRank sorts hand-written CUDA first, then Triton, then cuTile, then torch, then peers.
 func backendRank(impl string) int {
 	family, _, _ := strings.Cut(impl, "/")
-	order := []string{"cuda", "triton", "torch", "liger", "quack", "fa4", "torchao"}
+	order := []string{"cuda", "triton", "cutile", "torch", "liger", "quack", "fa4", "torchao"}
 	if i := slices.Index(order, family); i >= 0 {
 		return i
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Families are those whose names the sources tell.
-var Families = []string{"cuda", "triton", "torch", "liger", "quack", "fa4", "torchao"}
+var Families = []string{"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao"}
 
 var (
 	registration = regexp.MustCompile(`TRIAD_KERNEL\(\s*(\w+),\s*(\w+)`)
@@ -29,7 +29,11 @@ func Of(sources fs.FS, operator string) []string {
 			}
 		}
 	}
-	if text, err := fs.ReadFile(sources, "triton/"+operator+".py"); err == nil {
+	for _, ending := range []string{".py", "_cutile.py"} {
+		text, err := fs.ReadFile(sources, "triton/"+operator+ending)
+		if err != nil {
+			continue
+		}
 		rows := row.FindAllString(string(text), -1)
 		for _, m := range shared.FindAllSubmatch(text, -1) {
 			if module, err := fs.ReadFile(sources, "pybridge/operators/"+string(m[1])+".py"); err == nil {

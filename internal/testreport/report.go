@@ -208,7 +208,7 @@ func (r *report) printSkipped() int {
 	var others, onGPU []skip
 	for _, s := range r.skipped {
 		switch {
-		case need.IsGPU(s.reason):
+		case need.IsGPU(s.reason), need.IsCutile(s.reason):
 			onGPU = append(onGPU, s)
 		case !need.IsLong(s.reason):
 			others = append(others, s)

@@ -74,7 +74,7 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 func mayReport(s op.Status) bool {
 	switch s {
 	case op.StatusUnsupported, op.StatusUnavailable, op.StatusOutOfBounds, op.StatusDivergent,
-		op.StatusDeadlock, op.StatusOOM, op.StatusCrash, op.StatusHang:
+		op.StatusDeadlock, op.StatusOOM, op.StatusCrash, op.StatusHang, op.StatusBuildFail:
 		return true
 	}
 	return false

@@ -15,6 +15,7 @@ from client import OPERATORS
 
 import compile_kernels
 import implementation
+import peers
 import tiers
 from specs import NAMES, compiled_sizes, spec_of
 from tensor_descriptions import described
@@ -25,7 +26,7 @@ SHARED_BYTES = {"sm_90": 227 << 10}
 SHARED_BYTES |= {"sm_75": 64 << 10, "sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10,
                  "sm_100": 227 << 10, "sm_120": 99 << 10}
 
-FILES = sorted(OPERATORS.glob("*.py"))
+FILES = sorted(path for path in OPERATORS.glob("*.py") if not path.stem.endswith(peers.CUTILE))
 
 
 def module_of(path: Path) -> str:

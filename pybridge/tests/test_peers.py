@@ -12,7 +12,7 @@ from unittest import mock
 
 import torch
 
-from client import Client  # puts the bridge on sys.path: first
+from client import OPERATORS, Client  # puts the bridge on sys.path: first
 
 import implementation
 import launch
@@ -44,13 +44,14 @@ class Missing(unittest.TestCase):
     def test_where_it_is(self):
         here = Implementation("quack/kernel", module="quack_of_a_test.softmax")
         absent = Implementation("fa4/kernel", module="flash_of_a_test.cute.interface")
-        self.assertIn("need a GPU", peers.missing(here, False))
-        self.assertEqual(peers.missing(here, True), "quack-kernels is not installed: triad setup --peers")
+        self.assertIn("need a GPU", peers.missing("quack", here.module, False))
+        self.assertEqual(peers.missing("quack", here.module, True),
+                         "quack-kernels is not installed: triad setup --peers")
         peers.reach.cache_clear()
         with mock.patch.dict(os.environ, {"TRIAD_PEERS": str(self.folder)}):
-            self.assertEqual(peers.missing(here, True), "")
-            self.assertEqual(peers.missing(absent, True), "flash-attn-4 is not installed: triad setup "
-                                                          "--peers")
+            self.assertEqual(peers.missing("quack", here.module, True), "")
+            self.assertEqual(peers.missing("fa4", absent.module, True),
+                             "flash-attn-4 is not installed: triad setup --peers")
         self.assertEqual(sys.path_of_a_test, 1, "what installs itself by a .pth is reached")
         self.assertEqual(sys.path[-1], str(self.folder), "behind what the interpreter has itself")
         self.assertNotIn("quack_of_a_test.softmax", sys.modules)
@@ -85,6 +86,8 @@ class Load(unittest.TestCase):
         for op in NAMES:
             families = ({row.name.partition("/")[0] for row in reference_of(op).IMPLEMENTATIONS}
                         - {"triton", "torch"})
+            if (OPERATORS / f"{op}_{peers.CUTILE}.py").exists():
+                families.add(peers.CUTILE)
             reply = client.ask("load", {"op": op})
             self.assertEqual({e["name"].split("/")[0] for e in reply["implementations"]}, {"triton", "torch"})
             failed = {f["implementation"]: f for f in reply.get("failed", [])}

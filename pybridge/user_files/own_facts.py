@@ -138,9 +138,8 @@ class File:
                 self.read_class(node)
         for node in self.top:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                of = next((f for f in self.functions if f["form"] == "applied"
-                           and f["name"] + ".apply" == ast.unparse(node.value)), None)
-                if of:
+                if of := next((f for f in self.functions if f["form"] == "applied"
+                               and f["name"] + ".apply" == ast.unparse(node.value)), None):
                     name = node.targets[0].id
                     self.functions.append({**of, "name": name, "call": name, "line": node.lineno,
                                            "signature": f"{name} = {of['signature']}"})
@@ -170,8 +169,8 @@ class File:
         for name in ["forward"] if module else [] if own else ["__call__", "forward"]:
             if found := method(self.source, node, name):
                 params = [{**p, "place": "call"} for p in found[1]]
-                made = method(self.source, node, "__init__")
-                init = [{**p, "place": "init"} for p in made[1]] if made else []
+                init = [{**p, "place": "init"}
+                        for p in (method(self.source, node, "__init__") or (None, []))[1]]
                 paths = [{"name": path.rpartition(".")[2], "text": path.rpartition(".")[2], "path": path,
                           "place": "weight"} for path in weights(node, init)]
                 unique: dict[str, dict] = {}

@@ -26,6 +26,7 @@ import torch
 
 import gpu_stand_in
 import own_lines
+import peers
 import torch_import
 from implementation import Autograd, next_power_of_2
 
@@ -47,9 +48,10 @@ def load(path: str) -> types.ModuleType:
     says so, with the line that installs it."""
     sys.dont_write_bytecode = True  # the folder is the user's
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")  # editors put a mark of UTF-8
-    on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
-    if not on_gpu:
+    if os.environ.get("TRIAD_DEVICE") == "cpu" or not torch.cuda.is_available():
         gpu_stand_in.stand_in()
+    elif "cuda.tile" in text:  # whose kernels run on a GPU alone
+        peers.reach()
     if _SHOWS not in sys.meta_path:
         sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones
     before = set(sys.modules)
@@ -255,8 +257,7 @@ class Module:
         self.kind, self.name, self.weights = getattr(file, name), name, weights
         self.init = dict(init)
         taken = [p for p in inspect.signature(self.kind.__init__).parameters.values()][1:]
-        inputs = getattr(file, "get_init_inputs", None)
-        for parameter, value in zip(taken, inputs() if inputs else ()):
+        for parameter, value in zip(taken, getattr(file, "get_init_inputs", tuple)()):
             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 self.init.setdefault(parameter.name, value)
         self.wanting = [p.name for p in taken if p.default is p.empty and p.name not in self.init

@@ -184,8 +184,9 @@ def called(node: ast.AST) -> str:
 
 
 def launched(call: ast.Call) -> str:
-    """The kernel that a call launches, "kernel[grid](x)"."""
-    kernel = call.func.value if isinstance(call.func, ast.Subscript) else None
+    """The kernel that a call launches, "kernel[grid](x)" or "ct.launch(stream, grid, kernel, (x,))"."""
+    of = called(call) in ("ct.launch", "cuda.tile.launch") and call.args[2:3]
+    kernel = call.func.value if isinstance(call.func, ast.Subscript) else of[0] if of else None
     return ast.unparse(kernel).rpartition(".")[2] if kernel else ""
 
 

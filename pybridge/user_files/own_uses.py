@@ -31,7 +31,8 @@ RESHAPES = set("shape size stride view reshape flatten squeeze unsqueeze transpo
 
 
 def is_kernel(node: ast.stmt) -> bool:
-    jit = re.compile(r"(?!torch\.|numba\.|nb\.|jax\.).*jit")  # these have decorators of that name, too
+    # those of other packages have decorators of that name, too
+    jit = re.compile(r"(?!torch\.|numba\.|nb\.|jax\.).*jit|(?:ct|cuda\.tile)\.kernel\b")
     return isinstance(node, ast.FunctionDef) and any(jit.match(ast.unparse(d)) for d in node.decorator_list)
 
 
@@ -86,9 +87,8 @@ def by_program(kernel: ast.FunctionDef) -> set[str]:
     """The pointers of which a kernel loads or stores an element for each of its programs, "y_ptr + row"."""
     first = r"tl\.program_id\((?:axis=)?0\)(?:\.to\(tl\.int64\))?"
     rows = {ast.unparse(t) for t, v, _ in assigned([kernel]) if re.fullmatch(first, ast.unparse(v))}
-    calls = all_of([kernel], ast.Call)
-    places = [c.args[0] for c in calls if c.args and called(c) in ("tl.load", "tl.store")]
-    return {leftmost(p) for p in places if isinstance(p, ast.BinOp) and isinstance(p.left, ast.Name) and (
+    at = [c.args[0] for c in all_of([kernel], ast.Call) if c.args and called(c) in ("tl.load", "tl.store")]
+    return {leftmost(p) for p in at if isinstance(p, ast.BinOp) and isinstance(p.left, ast.Name) and (
         ast.unparse(p.right) in rows or re.fullmatch(first, ast.unparse(p.right)))}
 
 

@@ -179,6 +179,8 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     text = str(e).strip()
     reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS],
                              "fatal": False}
+    if getattr(e, "status", "") == "BUILD_FAIL":  # of cuTile's compiler
+        reply.update(status="BUILD_FAIL", message=text[:MESSAGE_CHARACTERS])
     if isinstance(e, NotImplementedError):  # whoever raises it may have looked at values
         reply["message"] += (" (a call that began is no call declined: what an implementation does not take, "
                              "its accepts says)")

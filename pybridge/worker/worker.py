@@ -51,6 +51,7 @@ class Worker:
         self.operators = operators
         self.memory: wire.Memory | None = None
         self.loaded: dict[str, ModuleType | dict[str, Any]] = {}
+        self.tiles: dict[str, ModuleType | dict[str, Any] | None] = {}
         self.torch_missing = self.triton_missing = ""
         self.on_gpu = False
         self.measurements = None  # a measure.Measurements once something is timed
@@ -158,16 +159,20 @@ class Worker:
         gone = self._gone(module)
         without = [{"implementation": family, "status": "UNAVAILABLE", "message": why} for family,
                    why in gone.items()]
-        source = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:16]
-        listed = [entry for i in module.IMPLEMENTATIONS if _family(i.name) not in gone
-                  for entry in self._entries(op, i, source)]
+        modules, tiles = [module], self._tiles(op)
+        if isinstance(tiles, dict):
+            without += tiles["failed"]
+        elif tiles is not None:
+            modules.append(tiles)
+        listed = [entry for m in modules for i in m.IMPLEMENTATIONS if _family(i.name) not in gone
+                  for entry in self._entries(op, i, _hash(m))]
         return {"implementations": listed, "failed": without} if without else {"implementations": listed}
 
     def _gone(self, module: ModuleType) -> dict[str, str]:
         """Returns the families of an operator's rows that are unavailable, with the reason."""
         gone = {"triton": self.triton_missing} if self.triton_missing else {}
         for row in module.IMPLEMENTATIONS:
-            if row.module and (why := peers.missing(row, self.on_gpu)):
+            if row.module and (why := peers.missing(_family(row.name), row.module, self.on_gpu)):
                 gone[_family(row.name)] = why
         return gone
 
@@ -180,6 +185,17 @@ class Worker:
             else:
                 self.loaded[op] = self._import(op, path)
         return self.loaded[op]
+
+    def _tiles(self, op: str) -> ModuleType | dict[str, Any] | None:
+        """Returns the module of an operator's rows in cuTile, <op>_cutile.py, the reply with the reason why
+        there is none here, or None for an operator without."""
+        path = self.operators / f"{op}_{peers.CUTILE}.py"
+        if op not in self.tiles and path.is_file():
+            why = peers.missing(peers.CUTILE, "cuda.tile", self.on_gpu)
+            self.tiles[op] = failed("UNAVAILABLE", why) if why else self._import(f"{op}_{peers.CUTILE}", path)
+            if isinstance(self.tiles[op], dict):
+                self.tiles[op]["failed"] = [{**self.tiles[op]["failed"][0], "implementation": peers.CUTILE}]
+        return self.tiles.get(op)
 
     def _import(self, op: str, path: Path) -> ModuleType | dict[str, Any]:
         module = _import(op, path)
@@ -236,7 +252,7 @@ class Worker:
         if request["load"].get("slot") == PEERS_SLOT:
             module = self._module(request["load"]["op"])
             parts += [row.ready for row in getattr(module, "IMPLEMENTATIONS", []) if row.module
-                      and not peers.missing(row, self.on_gpu)]
+                      and not peers.missing(_family(row.name), row.module, self.on_gpu)]
         for part in parts:
             if waiting():
                 return
@@ -280,6 +296,8 @@ class Worker:
     def _find(self, run: dict[str, Any]) -> tuple[ModuleType, Any]:
         """Returns the operator's module and the implementation that a request names."""
         module = self._module(run["op"]) if not self.torch_missing else None
+        if _family(run["implementation"]) == peers.CUTILE:
+            module = self._tiles(run["op"])
         rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"]
                 and i.function(run["pass"])]
         if not rows or self.memory is None:
@@ -321,6 +339,11 @@ class Worker:
         except RuntimeError as e:
             return {"healthy": False, "message": f"{type(e).__name__}: {e}", "fatal": True}
         return {"healthy": total == 1024 * 1024}
+
+
+def _hash(module: ModuleType) -> str:
+    """Identifies the version of the rows of a file."""
+    return hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:16]
 
 
 def _family(name: str) -> str:
@@ -374,6 +397,8 @@ def main(kind: type[Worker] = Worker) -> NoReturn:
     """Serves the driver, then ends the process without the interpreter's cleanup, which takes half a second
     with torch loaded."""
     code = serve(kind)
+    if "cutile" in sys.modules:
+        sys.modules["cutile"].tidy()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

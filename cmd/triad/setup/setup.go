@@ -15,14 +15,15 @@ import (
 	"triad/internal/console"
 	"triad/internal/machine"
 	"triad/internal/session"
+	"triad/pybridge"
 )
 
 // Options holds the flags of setup.
 type Options struct {
 	machine.EnvironmentFlags
-	remove, nvcc, peers bool
-	gpu, wheels         string // folders, "" for none
-	kernels             []string
+	remove, nvcc, peers, cutile bool
+	gpu, wheels                 string // folders, "" for none
+	kernels                     []string
 }
 
 // verb runs triad setup.
@@ -47,8 +48,10 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 		"fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
 	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels, flash-attn-4 and "+
 		"torchao as well, next to the interpreter: rows to compare with on a GPU")
-	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers from this folder of wheels, without a "+
-		"network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
+	cmd.Flags().BoolVar(&o.cutile, "cutile", false, "install cuTile, NVIDIA's tile language, and its "+
+		"compiler as well: the rows cutile/... on a GPU, with a driver of 580 or newer")
+	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers, with --cutile alone cuTile, from this "+
+		"folder of wheels, without a network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
 	cmd.Flags().StringVar(&o.gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs besides "+
 		"triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
 	cmd.Flags().StringSliceVar(&o.kernels, "kernels", nil, "with --gpu, the kernel libraries of these "+
@@ -117,16 +120,33 @@ func (a *verb) setUp(ctx context.Context, o *Options) error {
 		}
 		fmt.Fprintf(a.Out, "nvcc at %s\n", path)
 	}
-	if o.peers || o.wheels != "" {
+	if err := a.addBeside(ctx, e, i, o); err != nil {
+		return err
+	}
+	if i.Outside {
+		fmt.Fprintln(a.Out,
+			"its versions are outside the range that triad is tested with; results are recorded with them")
+	}
+	return nil
+}
+
+// addBeside installs what the flags ask for beside the interpreter.
+func (a *verb) addBeside(ctx context.Context, e *pybridge.Environment, i pybridge.Interpreter,
+	o *Options,
+) error {
+	if o.cutile {
+		path, err := e.Cutile(ctx, i, o.wheels)
+		if err != nil {
+			return session.Fail(session.ExitNothing, err)
+		}
+		fmt.Fprintf(a.Out, "cuTile at %s\n", path)
+	}
+	if o.peers || o.wheels != "" && !o.cutile {
 		path, err := e.Peers(ctx, i, o.wheels)
 		if err != nil {
 			return session.Fail(session.ExitNothing, err)
 		}
 		fmt.Fprintf(a.Out, "peers at %s\n", path)
-	}
-	if i.Outside {
-		fmt.Fprintln(a.Out,
-			"its versions are outside the range that triad is tested with; results are recorded with them")
 	}
 	return nil
 }

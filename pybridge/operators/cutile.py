@@ -1,0 +1,78 @@
+"""What the operator files of cuTile share: the package, the launch, and the sizes of tiles.
+
+`triton/<op>_cutile.py` writes
+
+    from cutile import ct, launch
+
+and is imported only where `cuda.tile` is installed (`triad setup --cutile`) and a GPU is there to launch on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+COMPILING = tempfile.mkdtemp(prefix="triad-cutile-")
+"""Where the compiler is given its files. cuda.tile reads the name once, and leaves the files there."""
+
+os.environ["CUDA_TILE_TEMP_DIR"] = COMPILING
+
+import cuda.tile as ct  # noqa: E402  (after it has been told where its files go)
+import torch  # noqa: E402
+
+from implementation import next_power_of_2  # noqa: E402
+
+ROW_COLS = 32768
+"""The widest row that a block holds."""
+
+TILE = 8192
+"""Elements of a tile of rows."""
+
+WHOLE_ROWS = f"cols <= {ROW_COLS}"
+
+
+class BuildFailed(Exception):
+    """The compiler of cuTile gave up on a kernel. `status` is what the worker reports instead of CRASH."""
+
+    status = "BUILD_FAIL"
+
+
+def launch(kernel: Any, blocks: int, *args: Any) -> None:
+    """Starts so many blocks of a kernel on the current stream of the first tensor's GPU.
+
+    cuTile compiles at the first launch with new constants or strides. If its compiler crashes or refuses,
+    BuildFailed names the kernel and the constants of its tile.
+    """
+    stream = torch.cuda.current_stream(args[0].device)
+    try:
+        ct.launch(stream, (blocks,), kernel, args)
+    except ct.TileError as e:
+        constants = kernel_constants(kernel, args)
+        raise BuildFailed(f"cuTile's compiler gives up on {kernel._pyfunc.__name__} with "
+                          f"{constants}: {' '.join(str(e.message).split())[:600]}") from e
+
+
+def kernel_constants(kernel: Any, args: tuple) -> str:
+    """The arguments of a launch that are constants of the compiler, by convention those in capitals."""
+    code = kernel._pyfunc.__code__
+    names = code.co_varnames[:code.co_argcount]
+    return ", ".join(f"{name} {value}" for name, value in zip(names, args) if name.isupper())
+
+
+def tile(rows: int, cols: int, elements: int = TILE) -> tuple[int, int]:
+    """How many rows of how many columns a block takes at once, about so many elements: powers of two."""
+    width = next_power_of_2(cols)
+    return max(1, min(elements // width, next_power_of_2(rows))), width
+
+
+def accepts_row(direction: str, x: Any, *rest: Any, **attributes: Any) -> str | None:
+    """The accepts of a row whose blocks hold whole rows of x [rows, cols]."""
+    cols = x.shape[1]
+    return f"cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
+
+
+def tidy() -> None:
+    """Deletes the compiler's files, at the end of the process."""
+    shutil.rmtree(COMPILING, ignore_errors=True)

@@ -1,0 +1,240 @@
+"""The rows in cuTile: where its package is installed their kernels compile to machine code for Hopper,
+without a GPU; how the worker finds and lists them needs no package."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+from client import OPERATORS  # puts the bridge on sys.path: first
+
+import cutile_stand_in
+import launch
+import own_facts
+import peers
+import worker
+from cases import reference_of
+from compile_kernels import tensor_of
+from specs import backward_inputs, compiled_sizes, quick_sizes, sizes, spec_of
+from tensor_descriptions import described
+from worker import Worker
+
+FILES = sorted(OPERATORS.glob(f"*_{peers.CUTILE}.py"))
+ABSENT = peers.missing(peers.CUTILE, "cuda.tile", True)
+
+
+def load(folder: Path, op: str):
+    """The module of an operator's rows in cuTile, as a worker with a GPU loads it."""
+    worker = Worker(folder)
+    worker.on_gpu = True
+    return worker._tiles(op)
+
+
+@unittest.skipIf(ABSENT, f"needs cuTile: {ABSENT}")
+class Compiles(unittest.TestCase):
+    def launched(self, cubins: list):
+        """Stands for cuda.tile.launch: compiles what would be launched, as cuTile does for such tensors."""
+        import cuda.tile as ct
+        from cuda.tile.compilation import (
+            ArrayConstraint,
+            CallingConvention,
+            KernelSignature,
+            ScalarConstraint,
+            export_kernel,
+        )
+        dtypes = {torch.float32: ct.float32, torch.float16: ct.float16, torch.bfloat16: ct.bfloat16}
+
+        def constraint(x):
+            if isinstance(x, float):
+                return ScalarConstraint(ct.float32)
+            if not isinstance(x, torch.Tensor):
+                return x
+            return ArrayConstraint(
+                dtypes[x.dtype], x.ndim, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=(),
+                may_alias_internally=False, base_addr_divisible_by=16,
+                stride_constant=tuple(1 if s == 1 else None for s in x.stride()),
+                stride_divisible_by=tuple(1 if s * x.itemsize % 16 else 16 // x.itemsize
+                                          for s in x.stride()))
+
+        def compiles(stream, grid, kernel, args):
+            signature = KernelSignature([constraint(x) for x in args], CallingConvention.cutile_python_v1())
+            out = io.BytesIO()
+            export_kernel(kernel, [signature], out, gpu_code="sm_90", output_format="cubin")
+            cubins.append((kernel._pyfunc.__name__, out.getvalue()))
+
+        return compiles
+
+    def test_every_kernel_compiles_for_hopper(self):
+        for path in FILES:
+            op = path.stem.removesuffix(f"_{peers.CUTILE}")
+            cubins: list[tuple[str, bytes]] = []
+            module = load(OPERATORS, op)
+            self.assertFalse(isinstance(module, dict), module)
+            chosen = [size for size, _ in compiled_sizes(op) if size.dtype == "bf16"]
+            chosen = chosen or [sizes(op, "bf16", spec_of(op)["check"]["shapes"][0])]
+            with mock.patch("cuda.tile.launch", self.launched(cubins)), \
+                    mock.patch("torch.cuda.current_stream"), self.subTest(op):
+                for row in module.IMPLEMENTATIONS:
+                    for direction, specs in (("forward", spec_of(op)["inputs"]),
+                                             ("backward", backward_inputs(op))):
+                        tensors = [tensor_of(chosen[0], t, "contiguous") for t in specs]
+                        if row.function(direction) and not (row.accepts and row.accepts(
+                                direction, *described(tensors), **chosen[0].attributes)):
+                            row.function(direction)(*tensors, **chosen[0].attributes)
+                self.assertTrue(all(cubin.startswith(b"\x7fELF") for _, cubin in cubins))
+                written = {v._pyfunc.__name__ for v in vars(module).values() if hasattr(v, "_pyfunc")}
+                self.assertEqual({name for name, _ in cubins}, written, "kernels that no row reached")
+
+    def test_a_compiler_that_gives_up_is_a_failed_build_with_the_tile(self):
+        import cuda.tile as ct
+        module = load(OPERATORS, FILES[0].stem.removesuffix(f"_{peers.CUTILE}"))
+        cutile = sys.modules["cutile"]
+        kernel = next(v for v in vars(module).values() if hasattr(v, "_pyfunc"))
+        names = kernel._pyfunc.__code__.co_varnames[:kernel._pyfunc.__code__.co_argcount]
+        with mock.patch("cuda.tile.launch", side_effect=ct.TileError("signal 11")), \
+                mock.patch("torch.cuda.current_stream"), self.assertRaises(cutile.BuildFailed) as raised:
+            cutile.launch(kernel, 1, torch.ones(1), *range(1, len(names)))
+        reply = launch._outcome(raised.exception, module.__file__)
+        self.assertEqual(reply["status"], "BUILD_FAIL")
+        for i, name in enumerate(names):
+            self.assertEqual(f"{name} {i}" in reply["message"], name.isupper(), reply["message"])
+        self.assertIn("signal 11", reply["message"])
+
+
+class Right(unittest.TestCase):
+    """The kernels' own code, run by torch on a CPU (cutile_stand_in.py)."""
+
+    def test_rows_give_what_the_formula_gives(self):
+        """In fp32, on the quick sizes with every word of the attributes; strided where the operator may
+        be."""
+        for path in FILES:
+            op = path.stem.removesuffix(f"_{peers.CUTILE}")
+            reference, calls = reference_of(op), 0
+            with cutile_stand_in.standing():
+                rows = worker._import(path.stem, path).IMPLEMENTATIONS
+                for size in quick_sizes(op, "fp32"):
+                    for row in rows:
+                        for direction in ("forward", "backward"):
+                            if row.function(direction):
+                                self.agrees(row, direction, size, reference)
+                                calls += 1
+            self.assertGreater(calls, 3, op)
+
+    def agrees(self, row, direction, size, reference):
+        generator = torch.Generator().manual_seed(len(row.name) + sum(size.dims.values()))
+        spec = spec_of(size.op)
+
+        def random(t):
+            shape = size.shape_of(t)
+            x = torch.randn(shape, generator=generator, dtype=torch.float64)
+            return x.mT.contiguous().mT if t.get("differentiable") and len(shape) > 1 else x
+
+        named = {t["name"]: random(t) for t in spec["inputs"]}
+        inputs = [named[t["name"]] for t in spec["inputs"]]
+        wanted = reference.reference(*inputs, **size.attributes)
+        if direction == "backward":
+            outputs = wanted if isinstance(wanted, tuple) else (wanted,)
+            named |= {t["name"]: y for t, y in zip(spec["outputs"], outputs)}
+            inputs = [named.get(t["name"], None) for t in backward_inputs(size.op)]
+            inputs = [random(t) if x is None else x for x, t in zip(inputs, backward_inputs(size.op))]
+            wanted = reference.reference_backward(*inputs, **size.attributes)
+        given = [x.to(torch.float32, memory_format=torch.preserve_format) for x in inputs]
+        got = row.function(direction)(*given, **size.attributes)
+        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, wanted))):
+            torch.testing.assert_close(x, y.float(), rtol=1e-4, atol=1e-4, msg=lambda m: f"{row.name} {m}")
+
+    def test_what_stands_for_cutile_tells_a_tile_that_is_not_padded(self):
+        with cutile_stand_in.standing():
+            import cuda.tile as ct
+            x = torch.arange(6.0).reshape(2, 3)
+            self.assertTrue(ct.load(x, (0, 0), (2, 4))[:, 3].isnan().all())
+            self.assertEqual(ct.load(x, (0, 1), (2, 2), padding_mode=ct.PaddingMode.ZERO).tolist(),
+                             [[2, 0], [5, 0]])
+            self.assertEqual(ct.load(x, (1, 0), (2, 2), order=(1, 0),
+                                     padding_mode=ct.PaddingMode.ZERO).tolist(), [[2, 5], [0, 0]])
+            self.assertRaises(AssertionError, ct.load, x, (1, 0), (2, 4))
+            nan = torch.tensor([[1.0, torch.nan]])
+            self.assertEqual(ct.max(nan, 1).tolist(), [1])
+            self.assertTrue(ct.max(nan, 1, propagate_nan=True).isnan().all())
+
+
+class OwnFiles(unittest.TestCase):
+    def test_a_kernel_is_launched_and_not_called(self):
+        found = own_facts.facts(textwrap.dedent("""
+            import cuda.tile as ct
+            @ct.kernel
+            def fill(x, TILE: ct.Constant[int]):
+                ct.store(x, (ct.bid(0),), ct.zeros((TILE,), x.dtype))
+            @ct.kernel(occupancy=2)
+            def other(x):
+                pass
+            def clear(x):
+                ct.launch(torch.cuda.current_stream(), (4,), fill, (x, 64))
+        """))["functions"]
+        self.assertEqual([(f["name"], f["launches"]) for f in found], [("clear", ["fill"])])
+
+
+class Load(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.worker = Worker(Path(folder.name))
+        for name, family in (("both", "triton"), (f"both_{peers.CUTILE}", peers.CUTILE)):
+            (self.worker.operators / f"{name}.py").write_text(textwrap.dedent(f"""
+                from implementation import Implementation
+                IMPLEMENTATIONS = [Implementation("{family}/row", lambda x: x + 1, outputs=("y",))]
+            """))
+
+    def test_rows_of_both_files(self):
+        """Each has the hash of its own file, and is called from it."""
+        with mock.patch.object(peers, "missing", return_value=""):
+            reply = self.worker.load("both")
+            self.worker.memory = mock.Mock()
+            found = {name: self.worker._find({"op": "both", "implementation": f"{name}/row",
+                                              "pass": "forward"})[0].__file__
+                     for name in ("triton", peers.CUTILE)}
+        self.assertEqual([e["name"] for e in reply["implementations"]], ["triton/row", "cutile/row"])
+        self.assertEqual(len({e["source"] for e in reply["implementations"]}), 2)
+        self.assertNotIn("failed", reply)
+        self.assertEqual({name: Path(path).stem for name, path in found.items()},
+                         {"triton": "both", peers.CUTILE: f"both_{peers.CUTILE}"})
+
+    def test_without_the_package_or_a_gpu_one_sentence(self):
+        for on_gpu, why in ((False, "the rows of cutile need a GPU"),
+                            (True, "cuda-tile is not installed: triad setup --cutile")):
+            self.worker.tiles.clear()
+            self.worker.on_gpu = on_gpu
+            with mock.patch("importlib.util.find_spec", return_value=None):
+                why_not = self.worker._tiles("both")["failed"]
+            self.assertEqual(why_not, [{"implementation": peers.CUTILE, "status": "UNAVAILABLE",
+                                        "message": why}])
+
+    def test_a_file_that_does_not_load(self):
+        (self.worker.operators / f"both_{peers.CUTILE}.py").write_text("1 / 0\n")
+        with mock.patch.object(peers, "missing", return_value=""):
+            reply = self.worker.load("both")
+        self.assertEqual([e["name"] for e in reply["implementations"]], ["triton/row"])
+        self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]],
+                         [(peers.CUTILE, "BUILD_FAIL")])
+        self.assertIn("ZeroDivisionError", reply["failed"][0]["message"])
+
+    def test_the_folder_comes_first(self):
+        """The compiler is looked for in the first nvidia/cu13 on the path, and torch has one."""
+        self.addCleanup(sys.path.__setitem__, slice(None), list(sys.path))
+        self.addCleanup(peers.reach.cache_clear)
+        peers.reach.cache_clear()
+        with mock.patch.dict(os.environ, {"TRIAD_CUTILE": str(self.worker.operators)}):
+            peers.reach()
+        self.assertEqual(sys.path[0], str(self.worker.operators))
+
+
+if __name__ == "__main__":
+    unittest.main()
