@@ -37,6 +37,9 @@ func returnedCode(o *backend.Outcome) int {
 // process ended by one.
 var dividedByZero = regexp.MustCompile("integer division by zero|signal floating point exception")
 
+// torchRefused is in the message of torch about a launch that CUDA refused, which a grid of 0 blocks is.
+var torchRefused = regexp.MustCompile("CUDA error: invalid (configuration )?argument")
+
 // ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA
 // refuses, is UNSUPPORTED there and not wrong: nothing was to be written. So is a division by a size of 0 in
 // host code, which ends the process before a launch. dynamic means that a kernel takes dynamic shared memory.
@@ -49,7 +52,9 @@ func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	code := returnedCode(o)
 	ended := o.Status == op.StatusCrash && strings.Contains(o.Sentence, "exited") &&
 		strings.Contains(o.Sentence+o.Log, "invalid configuration argument") // it checks the error and exits
-	if code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic || ended {
+	raised := o.Status == op.StatusCrash && torchRefused.MatchString(o.Sentence)
+	returned := code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic
+	if returned || ended || raised {
 		o.Status = op.StatusUnsupported
 		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a " +
 			"size is 0"

@@ -48,6 +48,18 @@ var refusedLaunches = []struct {
 		op.StatusCrash,
 	},
 	{
+		"the worker could not run it: run: run: AcceleratorError: CUDA error: invalid argument", false,
+		op.StatusCrash, "CUDA error: invalid argument", op.StatusUnsupported,
+	},
+	{
+		"RuntimeError: CUDA error: invalid configuration argument", false, op.StatusCrash,
+		"invalid configuration", op.StatusUnsupported,
+	},
+	{
+		"AcceleratorError: CUDA error: misaligned address", false, op.StatusCrash, "misaligned",
+		op.StatusCrash,
+	},
+	{
 		"the kernel ended with CUDA error 700, illegal address", false, op.StatusCrash,
 		"--device cpu runs the same and names the line", op.StatusCrash,
 	},

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"triad/internal/op"
@@ -90,6 +91,11 @@ type Job struct {
 	// function is then the timed one, and is compiled once.
 	SizesAlone bool
 	Words      []int64 // how a function of a user's CUDA file is called: see RunArgs
+}
+
+// Empty reports whether a job has nothing to write.
+func (j *Job) Empty() bool {
+	return !slices.ContainsFunc(j.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 })
 }
 
 // LaunchPlan is one launch of a job; see Launch.

@@ -213,12 +213,12 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, nil
 	}
 	outcome, err := f.runJob(ctx, job, b.Trial)
-	if err == nil && emptyOutputs(job) {
+	if err == nil && job.Empty() {
 		advice.ExplainEmpty(&outcome, f.dynamicShared)
 	}
 	if err == nil {
 		f.assertsSizes(&outcome)
-		f.endsForSizes(&outcome, emptyOutputs(job))
+		f.endsForSizes(&outcome, job.Empty())
 		f.tookLong(&outcome, job)
 	}
 	if err == nil {
@@ -333,11 +333,6 @@ func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
 		outcome.Status = op.StatusUnsupported
 		outcome.Sentence = "it takes too long without a GPU: " + outcome.Sentence
 	}
-}
-
-// emptyOutputs reports whether a job has nothing to write.
-func emptyOutputs(job backend.Job) bool {
-	return !slices.ContainsFunc(job.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 })
 }
 
 // Measure prepares a call to be timed, in the worker of its file.

@@ -64,13 +64,17 @@ func New(adapter *worker.Adapter, path, implementation string, makes func(backen
 func (s *Submission) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
 	outcome, err := s.Adapter.Run(ctx, job)
 	if err == nil {
-		mustAnswer(&outcome, s.makes(job))
+		explain(&outcome, job.Empty(), s.makes(job))
 	}
 	return outcome, err
 }
 
-// mustAnswer turns a decline of a call that the format makes into a failure.
-func mustAnswer(outcome *backend.Outcome, made bool) {
+// explain turns a launch of 0 blocks by a call that has nothing to write into a decline, and a decline of a
+// call that the format makes into a failure.
+func explain(outcome *backend.Outcome, empty, made bool) {
+	if empty {
+		advice.ExplainEmpty(outcome, false)
+	}
 	if made && (outcome.Status == op.StatusUnsupported || outcome.Status == op.StatusUnavailable) {
 		outcome.Sentence = "it declines a call that the format makes, at the problem's own sizes: " +
 			outcome.Sentence
