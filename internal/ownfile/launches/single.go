@@ -207,25 +207,25 @@ func SharedOfMain(b *binding.Binding) string {
 		cfacts.HasTexts(b.Function.Body, "cudaFuncSetAttribute") || !b.File.Main || !asksShared(b.File) {
 		return ""
 	}
-	l, shared := LaunchOfMain(b), b.File.Observed().Shared()
-	if l == nil || shared == 0 {
+	all, shared := OfMain(b), b.File.Observed().Shared()
+	if len(all) == 0 || shared == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);\n",
-		l.Kernel, shared)
+		all[0].Kernel, shared)
 }
 
-// LaunchOfMain returns the first launch by main() of a kernel that the lines of the function launch, or nil.
-func LaunchOfMain(b *binding.Binding) *observed.Launch {
+// OfMain returns the launches by main() of the kernels that the lines of the function launch, in order.
+func OfMain(b *binding.Binding) (all []*observed.Launch) {
 	for _, e := range b.File.Observed().Events {
 		for i, t := range b.Function.Body {
-			if l := e.Launch; l != nil && t.Text == "<<<" &&
-				cfacts.LaunchedName(b.Function.Body, i) == l.Name() {
-				return l
+			l := e.Launch
+			if l != nil && t.Text == "<<<" && cfacts.LaunchedName(b.Function.Body, i) == l.Name() {
+				all = append(all, l)
 			}
 		}
 	}
-	return nil
+	return all
 }
 
 // asksShared reports whether the file allows a kernel more shared memory than usual.

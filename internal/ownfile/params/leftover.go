@@ -13,6 +13,7 @@ import (
 	"triad/internal/ownfile/extents"
 	"triad/internal/ownfile/launches"
 	"triad/internal/ownfile/match"
+	"triad/internal/ownfile/observed"
 )
 
 // matchLeftover assigns what is left to the parameters with uninformative names, by type and order. It fails
@@ -184,12 +185,14 @@ func strideOf(name string) (of string, is bool) {
 // denotes: the columns of a and the rows of b.
 func takeConstant(b *binding.Binding, a *binding.Argument) bool {
 	if binding.CountsThreads(a.Param) {
-		threads, of := launches.BlockThreads, "threads of a block"
-		if sizesBothSides(b, a.Param) {
+		threads, of, sides := launches.BlockThreads, "threads of a block", sizesBothSides(b, a.Param)
+		if sides {
 			threads, of = launches.SideThreads, "threads on each side of a block"
 		}
-		if l := launches.LaunchOfMain(b); l != nil && (l.Block[1] == l.Block[0] || l.Block[1] == 1) {
-			threads, of = int(l.Block[0]), "threads of a block along x, as in main()"
+		seen := launches.OfMain(b) // kernels of several blocks do not say which of them is the caller's
+		if len(seen) > 0 && (seen[0].Block[1] == seen[0].Block[0] || seen[0].Block[1] == 1 && !sides) &&
+			!slices.ContainsFunc(seen, func(l *observed.Launch) bool { return l.Block != seen[0].Block }) {
+			threads, of = int(seen[0].Block[0]), "threads of a block along x, as in main()"
 		}
 		a.Role, a.Target, a.Index = binding.Constant, fmt.Sprintf("%d %s", threads, of), threads
 		return true
