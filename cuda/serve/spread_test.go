@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -100,5 +101,17 @@ func TestMemoryOnTwoDevices(t *testing.T) {
 	want := "[x 96 of 160 x 12 of 24 x 16 of 16 x 0 of 0 x 4 of 4 workspace 500 of 1000]"
 	if got := fmt.Sprint(device.borders); got != want {
 		t.Errorf("the borders are %s, want %s", got, want)
+	}
+}
+
+// A call on two devices that cannot be captured is not timed: events are on the clock of one of them.
+func TestEventsDoNotTimeTwoDevices(t *testing.T) {
+	refused := func() error { return errors.New("CUDA error 901") }
+	a := &candidate{server: &server{}, timer: stream{&clocked{begin: refused}}}
+	a.facts.Devices, a.facts.Sets = 2, 2
+	f, err := a.capture(0)
+	if err != nil || f.Status != op.StatusUnsupported || f.Message != "it cannot be timed on 2 GPUs, whose "+
+		"clocks only a graph of its calls reads: CUDA error 901" {
+		t.Errorf("%v: %q, %v", f.Status, f.Message, err)
 	}
 }
