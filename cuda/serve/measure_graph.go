@@ -35,8 +35,8 @@ const (
 )
 
 // capture makes the graph: one call for each set, and more if these take less than graphNS. What cannot be
-// captured is timed between events, on one GPU; if it is a user's file that launches kernels, each kernel is timed by
-// itself.
+// captured is timed between events, on one GPU; if it is a user's file that launches kernels, each kernel is
+// timed by itself.
 func (a *candidate) capture(graphNS int64) (Finding, error) {
 	a.facts.Mode, a.facts.Calls = modeGraph, a.facts.Sets
 	if why := a.seen().Uncaptured; why != "" {

@@ -41,7 +41,8 @@ func (a *verb) chooseGPUs(ctx context.Context, o *runsetup.Options) error {
 }
 
 // spread adds to a plan for several GPUs the shard that has all of them: that of the operators with an
-// implementation that is asked for and spread over two. Where there is no other operator, it is the only shard.
+// implementation that is asked for and spread over two. Where there is no other operator, it is the only
+// shard.
 func (r *onFleet) spread(plan *fleet.Plan) {
 	if !plan.Claimed || len(r.o.On.Visible) < 2 {
 		return

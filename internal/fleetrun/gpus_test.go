@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth"
 )
 
-// TestSpreadShard: only an operator of which a row on two GPUs is asked for is left to the shard that has both;
-// where all are, there is no other shard.
+// TestSpreadShard: only an operator of which a row on two GPUs is asked for is left to the shard that has
+// both; where all are, there is no other shard.
 func TestSpreadShard(t *testing.T) {
 	sources := fstest.MapFS{
 		"cuda/kernels/pair.cu": {Data: []byte("TRIAD_KERNEL(pair, naive, forward, .launch(f))\n" +

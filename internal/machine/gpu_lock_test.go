@@ -51,13 +51,15 @@ func (c *aCard) Processes() []uint32     { return slices.Clone(c.processes) }
 func (c *aCard) Read() telemetry.Reading { return c.reading }
 func (c *aCard) Close()                  { c.closed++ }
 
-// TestBothGPUsAreObserved: where calls are spread over two GPUs, processes on the second one are reported, too,
-// each once, and a reading for such a call merges both; one for a call on one GPU is of the first alone.
+// TestBothGPUsAreObserved: where calls are spread over two GPUs, processes on the second one are reported,
+// too, each once, and a reading for such a call merges both; one for a call on one GPU is of the first alone.
 func TestBothGPUsAreObserved(t *testing.T) {
-	first := &aCard{[]uint32{7}, telemetry.Reading{ClockMHz: 1980, PowerW: 300, TemperatureC: 50, Throttle: 1}, 0}
-	second := &aCard{[]uint32{7, 8}, telemetry.Reading{
+	first := &aCard{processes: []uint32{7}, reading: telemetry.Reading{
+		ClockMHz: 1980, PowerW: 300, TemperatureC: 50, Throttle: 1,
+	}}
+	second := &aCard{processes: []uint32{7, 8}, reading: telemetry.Reading{
 		ClockMHz: 1200, PowerW: 200, TemperatureC: 60, Throttle: 4,
-	}, 0}
+	}}
 	var said bytes.Buffer
 	cache, seen := t.TempDir(), []string{}
 	a := &Workers{
@@ -90,10 +92,11 @@ func TestBothGPUsAreObserved(t *testing.T) {
 	if !several {
 		t.Fatalf("the telemetry is %T", r.Telemetry)
 	}
-	if got := all.Read(); got != (timing.Reading{ClockMHz: 1980, PowerW: 300, TemperatureC: 50, Throttle: 1}) {
+	want := timing.Reading{ClockMHz: 1980, PowerW: 300, TemperatureC: 50, Throttle: 1}
+	if got := all.Read(); got != want {
 		t.Errorf("of one GPU: %+v", got)
 	}
-	want := timing.Reading{ClockMHz: 1200, PowerW: 300, TemperatureC: 60, Throttle: 5}
+	want = timing.Reading{ClockMHz: 1200, PowerW: 300, TemperatureC: 60, Throttle: 5}
 	if got := all.ReadAll(); got != want {
 		t.Errorf("of both: %+v, want %+v", got, want)
 	}

@@ -51,8 +51,8 @@ func Of(sources fs.FS, operator string) []string {
 	})
 }
 
-// Spread returns the names of the implementations of an operator whose calls are spread over two GPUs, of those
-// with one of the prefixes; without prefixes all.
+// Spread returns the names of the implementations of an operator whose calls are spread over two GPUs: those
+// with one of the prefixes, without prefixes all.
 func Spread(sources fs.FS, operator string, prefixes []string) (names []string) {
 	text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu")
 	if err != nil {

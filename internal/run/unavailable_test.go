@@ -9,8 +9,8 @@ import (
 	"triad/internal/record"
 )
 
-// TestUnavailableByPrefix: a prefix that only matches what is missing is a reason, for each operator; one that
-// matches a row that is there is none. A plan and the records of its run say the same.
+// TestUnavailableByPrefix: a prefix that only matches what is missing is a reason, for each operator; one
+// that matches a row that is there is none. A plan and the records of its run say the same.
 func TestUnavailableByPrefix(t *testing.T) {
 	for _, of := range []struct {
 		impls []string

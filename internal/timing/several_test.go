@@ -13,8 +13,8 @@ type several struct{}
 func (several) Read() timing.Reading    { return timing.Reading{ClockMHz: 1980, Throttle: 1} }
 func (several) ReadAll() timing.Reading { return timing.Reading{ClockMHz: 1200, Throttle: 5} }
 
-// TestTelemetryOfSeveralCards: of a call on two devices both cards are read, of the others the first, whatever an
-// idle one does.
+// TestTelemetryOfSeveralCards: of a call on two devices both cards are read, of the others the first,
+// whatever an idle one does.
 func TestTelemetryOfSeveralCards(t *testing.T) {
 	g := newGPU(t, 0.001, map[string]float64{"one": 10_000, "two": 10_000})
 	g.telemetry = several{}

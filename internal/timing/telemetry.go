@@ -25,8 +25,9 @@ type Several interface {
 // watchEvery is the interval between two readings of the card during a measurement.
 const watchEvery = 2 * time.Millisecond
 
-// watch reads the card, or all cards for a call on several devices, until the returned function is called, which
-// returns the means. A reading after the measurement would be useless: the clock is back at its highest.
+// watch reads the card, or all cards for a call on several devices, until the returned function is called,
+// which returns the means. A reading after the measurement would be useless: the clock is back at its
+// highest.
 func (t *Timer) watch(devices int) (seen func() (Reading, error)) {
 	if t.Telemetry == nil {
 		return func() (Reading, error) { return Reading{}, nil }
