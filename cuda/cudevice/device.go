@@ -123,7 +123,11 @@ func Open(libraries *build.GPULibraries, watch Watch, gpus int) (*Device, error)
 	if err != nil {
 		return nil, fmt.Errorf("use the GPU %s: %w", info.Name, named(err))
 	}
-	if d.alone = "this run has one, and --gpus 0,1 gives it two"; gpus > 1 {
+	visible, err := cu.NumDevices()
+	if err != nil {
+		return nil, fmt.Errorf("count the GPUs: %w", named(err))
+	}
+	if d.alone = whyAlone(visible); gpus > 1 && visible > 1 {
 		if d.alone, err = d.openSecond(); err != nil {
 			return nil, err
 		}

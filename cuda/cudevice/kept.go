@@ -2,6 +2,7 @@ package cudevice
 
 import (
 	"errors"
+	"fmt"
 
 	"triad/cuda/serve"
 )
@@ -18,6 +19,14 @@ type spreads struct {
 type mapping struct {
 	base  uintptr
 	bytes [2]int64
+}
+
+// whyAlone says why a run on one of so many visible GPUs has not two.
+func whyAlone(visible int) string {
+	if visible < 2 {
+		return fmt.Sprintf("this run sees %d", visible)
+	}
+	return fmt.Sprintf("this run has one of %d, and --gpus 0,1 gives it two", visible)
 }
 
 // mostKept is the size above which a mapping is not kept for later, and how many of a size are.

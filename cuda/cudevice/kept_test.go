@@ -105,6 +105,18 @@ func TestKeptMappingsAreRoom(t *testing.T) {
 	}
 }
 
+// TestWhyAlone: --gpus is named only where it gives a second GPU.
+func TestWhyAlone(t *testing.T) {
+	for visible, want := range map[int]string{
+		1: "this run sees 1", 2: "this run has one of 2, and --gpus 0,1 gives it two",
+		8: "this run has one of 8, and --gpus 0,1 gives it two",
+	} {
+		if got := whyAlone(visible); got != want {
+			t.Errorf("of %d: %s, want %s", visible, got, want)
+		}
+	}
+}
+
 // TestUnmapFails: after a mapping that cannot be unmapped no other one is forgotten or unmapped twice.
 func TestUnmapFails(t *testing.T) {
 	s, m := keeping(t)

@@ -13,15 +13,8 @@ import (
 	"triad/cuda/serve"
 )
 
-// openSecond takes the second visible GPU, too; why it cannot, in a sentence, is no error.
+// openSecond takes the second of several visible GPUs, too; why it cannot, in a sentence, is no error.
 func (d *Device) openSecond() (why string, err error) {
-	all, err := cu.NumDevices()
-	if err != nil {
-		return "", fmt.Errorf("count the GPUs: %w", named(err))
-	}
-	if all < 2 {
-		return fmt.Sprintf("there is %d here", all), nil
-	}
 	library, err := d.libraries.Kernels(context.Background(), build.RuntimeName)
 	if err != nil {
 		return "the runtime library is not here: " + err.Error(), nil
