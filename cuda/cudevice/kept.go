@@ -21,7 +21,7 @@ type mapping struct {
 	bytes [2]int64
 }
 
-// whyAlone says why a run on one of so many visible GPUs has not two.
+// whyAlone returns why a run on one of so many visible GPUs has not two.
 func whyAlone(visible int) string {
 	if visible < 2 {
 		return fmt.Sprintf("this run sees %d", visible)
