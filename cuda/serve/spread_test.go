@@ -104,6 +104,28 @@ func TestMemoryOnTwoDevices(t *testing.T) {
 	}
 }
 
+// The copy before a measurement of a call on two devices goes through the caches of both.
+func TestOthersOnTwoDevices(t *testing.T) {
+	c := &clocked{Device: NewEmulator(triad.Files, testCache)}
+	device := &pairOf{Device: c, devices: 2}
+	if _, err := device.Library(t.Context(), spreadFile(t)); err != nil {
+		cudatest.NeedCompiler(t)
+		t.Fatal(err)
+	}
+	s := &server{device: device}
+	for _, devices := range []int{1, 2, 1, 2} {
+		a := &candidate{server: s, clock: stream{c}, timer: stream{c}}
+		a.facts.Devices, a.facts.Device.L2Bytes = devices, 512
+		if err := a.others(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(c.copied, device.borders); got !=
+		"[1024 2048 1024 2048] [others 1024 of 2048 others 1024 of 2048]" {
+		t.Errorf("copies and borders: %s", got)
+	}
+}
+
 // A call on two devices that cannot be captured is not timed: events are on the clock of one of them.
 func TestEventsDoNotTimeTwoDevices(t *testing.T) {
 	refused := func() error { return errors.New("CUDA error 901") }
