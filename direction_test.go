@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"doc", "run", "result", "statistics", "busy_time"},
 	{
 		"plan", "plan_entries", "plan_configured", "plan_jobs", "plan_launches", "plan_relations",
-		"plan_timed", "plan_altered", "ordinary_memory", "shard",
+		"plan_timed", "plan_altered", "ordinary_memory", "shard", "unavailable",
 	},
 	{"prepared_case"},
 	{"verdict", "finding_match", "documented_findings", "power"},

@@ -70,7 +70,7 @@ var (
 
 // Spread returns the number of GPUs that the worker was started with.
 func (g *fakeGPU) Spread() (int, string) {
-	return g.gpus, "this run has one, and --gpus 0,1 gives it two"
+	return g.gpus, "this run has one of 2, and --gpus 0,1 gives it two"
 }
 
 // AllocSpread allocates memory of the one that there is.

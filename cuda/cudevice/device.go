@@ -28,6 +28,7 @@ type Device struct {
 	stream    cu.Stream
 	watch     Watch
 	guards    canaries
+	second    cu.CUContext // of the second GPU
 	spread    spreads
 	alone     string // why no call is spread over two GPUs
 }
@@ -122,7 +123,11 @@ func Open(libraries *build.GPULibraries, watch Watch, gpus int) (*Device, error)
 	if err != nil {
 		return nil, fmt.Errorf("use the GPU %s: %w", info.Name, named(err))
 	}
-	if d.alone = "this run has one, and --gpus 0,1 gives it two"; gpus > 1 {
+	visible, err := cu.NumDevices()
+	if err != nil {
+		return nil, fmt.Errorf("count the GPUs: %w", named(err))
+	}
+	if d.alone = whyAlone(visible); gpus > 1 && visible > 1 {
 		if d.alone, err = d.openSecond(); err != nil {
 			return nil, err
 		}
@@ -177,12 +182,18 @@ func (d *Device) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	if guard == 0 {
 		lead = 0
 	}
-	base, err := cu.MemAlloc(max(1, lead+bytes+guard))
-	if err != nil {
-		if code(err) == 2 {
-			return serve.Buffer{}, d.full(name, bytes)
+	var base cu.DevicePtr
+	err := d.spread.withRoom(func() (err error) {
+		switch base, err = cu.MemAlloc(max(1, lead+bytes+guard)); {
+		case err == nil:
+			return nil
+		case code(err) == 2:
+			return d.full(name, bytes)
 		}
-		return serve.Buffer{}, fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
+		return fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
+	})
+	if err != nil {
+		return serve.Buffer{}, err
 	}
 	b := serve.Buffer{Name: name, Pointer: base.Uintptr() + uintptr(lead), Bytes: bytes}
 	return b, d.guard(b, guard)
@@ -239,7 +250,8 @@ func (d *Device) Free(b serve.Buffer) *backend.GuardReport {
 // release gives back memory that begins lead bytes before a buffer, or is mapped.
 func (d *Device) release(b serve.Buffer, lead int64) error {
 	if m, spread := d.spread.used[b.Pointer]; spread {
-		return d.freeSpread(b, m)
+		delete(d.spread.used, b.Pointer)
+		return d.spread.giveBack(m)
 	}
 	return cu.MemFree(cu.DevicePtr(b.Pointer - uintptr(lead)))
 }

@@ -199,7 +199,7 @@ func (a *candidate) notes(plain error) string {
 	if plain != nil && !errors.As(plain, &lost) {
 		all = append(all, plain.Error())
 	}
-	if a.facts.Devices > 1 && a.facts.Mode == modeGraph {
+	if a.facts.Devices > 1 {
 		first, second := a.timer.Clocks()
 		all = append(all, fmt.Sprintf("on two GPUs, whose clocks differed by %.2f %%: a time is what the "+
 			"slower of them says", 100*math.Abs(first/second-1)))

@@ -35,8 +35,8 @@ const (
 )
 
 // capture makes the graph: one call for each set, and more if these take less than graphNS. What cannot be
-// captured is timed between events; if it is a user's file that launches kernels, each kernel is timed by
-// itself.
+// captured is timed between events, on one GPU; if it is a user's file that launches kernels, each kernel is
+// timed by itself.
 func (a *candidate) capture(graphNS int64) (Finding, error) {
 	a.facts.Mode, a.facts.Calls = modeGraph, a.facts.Sets
 	if why := a.seen().Uncaptured; why != "" {
@@ -98,8 +98,13 @@ func (a *candidate) captured() (Finding, error) {
 	return f, nil
 }
 
-// direct sets up a call that cannot be captured; why is the reason.
+// direct sets up a call that cannot be captured; why is the reason. Events are on one GPU's clock, which does
+// not tell when the other one of two is done.
 func (a *candidate) direct(why string) (Finding, error) {
+	if a.facts.Devices > 1 {
+		return Finding{Status: op.StatusUnsupported, Message: fmt.Sprintf("it cannot be timed on %d GPUs, "+
+			"whose clocks only a graph of its calls reads: %s", a.facts.Devices, why)}, nil
+	}
 	a.facts.Mode, a.facts.ModeReason, a.facts.Calls = modeEvents, why, a.facts.Sets
 	if a.own != nil && a.perCall > 0 {
 		a.facts.Mode = modeKernels

@@ -107,17 +107,23 @@ func (a *candidate) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, 
 	return Finding{}, nil
 }
 
-// others queues the copy that begins a measurement with Others, in buffers that the worker makes once.
+// others queues the copy that begins a measurement with Others, in buffers that the worker makes once for
+// each number of devices: each device has its share of them, which goes through its own cache.
 func (a *candidate) others() error {
-	s := a.server
-	for len(s.others) < 2 {
-		b, err := s.device.Alloc("others", backend.OthersL2*a.facts.Device.L2Bytes)
+	s, devices := a.server, max(1, a.facts.Devices)
+	for len(s.others[devices]) < 2 {
+		share := backend.OthersL2 * a.facts.Device.L2Bytes
+		b, err := s.alloc("others", share*int64(devices), share, devices)
 		if err != nil {
 			return err
 		}
-		s.others = append(s.others, b)
+		if s.others == nil {
+			s.others = map[int][]Buffer{}
+		}
+		s.others[devices] = append(s.others[devices], b)
 	}
-	return a.clock.Ceiling(backend.CeilingMemcpy, s.others[0], s.others[1], a.timer.Stream())
+	pair := s.others[devices]
+	return a.clock.Ceiling(backend.CeilingMemcpy, pair[0], pair[1], a.timer.Stream())
 }
 
 // ceilingBytes is the size of each buffer of a ceiling.

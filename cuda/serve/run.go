@@ -202,17 +202,20 @@ func (l *launching) findThread(found *backend.LaunchReply) {
 // alloc allocates memory that release frees. places is the length of its first dim: of a kernel that is
 // spread over two devices the first half of them, one longer where they are odd, lies on the first.
 func (l *launching) alloc(name string, bytes, places int64) (b Buffer, err error) {
-	device := l.server.device
-	if spread, can := device.(Spread); can && l.kernel.devices > 1 {
-		b, err = spread.AllocSpread(name, bytes, bytes/max(places, 1)*(places-places/2))
-	} else {
-		b, err = device.Alloc(name, bytes)
-	}
-	if err == nil {
+	border := bytes / max(places, 1) * (places - places/2)
+	if b, err = l.server.alloc(name, bytes, border, l.kernel.devices); err == nil {
 		l.all = append(l.all, b)
 		l.bytes += bytes
 	}
 	return b, err
+}
+
+// alloc allocates memory on so many devices; that from border on lies on the second of two.
+func (s *server) alloc(name string, bytes, border int64, devices int) (Buffer, error) {
+	if spread, can := s.device.(Spread); can && devices > 1 {
+		return spread.AllocSpread(name, bytes, border)
+	}
+	return s.device.Alloc(name, bytes)
 }
 
 // prepare fills inputs with their contents and outputs with the poison.

@@ -143,8 +143,9 @@ type server struct {
 	unsealed    error     // why the memory file could not be sealed: nothing is loaded
 	scratch     [2][]byte // see piece
 	clock       Clock     // nil until something is timed
-	others      []Buffer  // to, from: of the copy that begins a measurement with Others
-	candidates  map[int64]*candidate
+	// to, from: of the copy that begins a measurement with Others, by the number of devices of a call
+	others     map[int][]Buffer
+	candidates map[int64]*candidate
 }
 
 // answer serves a request; end reports that the worker ends after the reply.

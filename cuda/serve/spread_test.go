@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -100,5 +101,39 @@ func TestMemoryOnTwoDevices(t *testing.T) {
 	want := "[x 96 of 160 x 12 of 24 x 16 of 16 x 0 of 0 x 4 of 4 workspace 500 of 1000]"
 	if got := fmt.Sprint(device.borders); got != want {
 		t.Errorf("the borders are %s, want %s", got, want)
+	}
+}
+
+// The copy before a measurement of a call on two devices goes through the caches of both.
+func TestOthersOnTwoDevices(t *testing.T) {
+	c := &clocked{Device: NewEmulator(triad.Files, testCache)}
+	device := &pairOf{Device: c, devices: 2}
+	if _, err := device.Library(t.Context(), spreadFile(t)); err != nil {
+		cudatest.NeedCompiler(t)
+		t.Fatal(err)
+	}
+	s := &server{device: device}
+	for _, devices := range []int{1, 2, 1, 2} {
+		a := &candidate{server: s, clock: stream{c}, timer: stream{c}}
+		a.facts.Devices, a.facts.Device.L2Bytes = devices, 512
+		if err := a.others(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(c.copied, device.borders); got !=
+		"[1024 2048 1024 2048] [others 1024 of 2048 others 1024 of 2048]" {
+		t.Errorf("copies and borders: %s", got)
+	}
+}
+
+// A call on two devices that cannot be captured is not timed: events are on the clock of one of them.
+func TestEventsDoNotTimeTwoDevices(t *testing.T) {
+	refused := func() error { return errors.New("CUDA error 901") }
+	a := &candidate{server: &server{}, timer: stream{&clocked{begin: refused}}}
+	a.facts.Devices, a.facts.Sets = 2, 2
+	f, err := a.capture(0)
+	if err != nil || f.Status != op.StatusUnsupported || f.Message != "it cannot be timed on 2 GPUs, whose "+
+		"clocks only a graph of its calls reads: CUDA error 901" {
+		t.Errorf("%v: %q, %v", f.Status, f.Message, err)
 	}
 }

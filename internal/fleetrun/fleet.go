@@ -16,8 +16,6 @@ import (
 	"triad/cuda/build"
 	"triad/internal/console"
 	"triad/internal/fleet"
-	"triad/internal/op"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/runsetup"
@@ -301,21 +299,9 @@ func (r *onFleet) union(ctx context.Context, ended fleet.Ended) (result run.Resu
 		return result, err
 	}
 	slices.Reverse(result.Records)
-	if len(r.request.Impls) > 0 {
-		result.Unavailable = unavailable(result.Records)
-	}
+	result.Unavailable = run.Unavailable(r.request.Impls, result.Records)
 	var comparisons, ceilings error
 	result.Comparisons, comparisons = r.store.Comparisons(ctx, id)
 	result.Ceilings, ceilings = r.store.Ceilings(ctx, id)
 	return result, errors.Join(comparisons, ceilings)
-}
-
-// unavailable returns the sentences about what was requested by name and is missing.
-func unavailable(records []record.Record) (sentences []string) {
-	for _, r := range records {
-		if r.Status == op.StatusUnavailable && !slices.Contains(sentences, r.Message) {
-			sentences = append(sentences, r.Message)
-		}
-	}
-	return sentences
 }

@@ -41,13 +41,14 @@ func (a *verb) chooseGPUs(ctx context.Context, o *runsetup.Options) error {
 }
 
 // spread adds to a plan for several GPUs the shard that has all of them: that of the operators with an
-// implementation that is spread over two. Where there is no other operator, it is the only shard.
+// implementation that is asked for and spread over two. Where there is no other operator, it is the only
+// shard.
 func (r *onFleet) spread(plan *fleet.Plan) {
 	if !plan.Claimed || len(r.o.On.Visible) < 2 {
 		return
 	}
 	for _, o := range r.request.Operators {
-		if len(rownames.Spread(r.Files, o.Spec.Name)) > 0 {
+		if len(rownames.Spread(r.Files, o.Spec.Name, r.request.Impls)) > 0 {
 			plan.Spread = append(plan.Spread, o.Spec.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"triad/cuda/telemetry"
 	"triad/internal/lockfile"
@@ -16,22 +17,28 @@ import (
 	"triad/internal/timing"
 )
 
-// ProcessesOn lists the processes that compute on a GPU before this command starts its workers: in a
-// container the driver lists them by numbers that do not show their owners.
+// ProcessesOn lists the processes that compute on a GPU, or on both of two, before this command starts its
+// workers: in a container the driver lists them by numbers that do not show their owners.
 func (a *Workers) ProcessesOn(g *GPU) []uint32 {
-	card := a.card(g)
-	defer card.Close()
-	return card.Processes()
+	cards := a.cards(g)
+	defer cards.close()
+	return cards.processes()
 }
 
-// card opens the telemetry of a GPU.
-func (a *Workers) card(g *GPU) Card {
-	return a.Telemetry(g.PCI, cmp.Or(g.visible, a.Getenv("CUDA_VISIBLE_DEVICES")))
+// cards opens the telemetry of a GPU, and of the second one if calls are spread over two.
+func (a *Workers) cards(g *GPU) cards {
+	visible := cmp.Or(g.visible, a.Getenv("CUDA_VISIBLE_DEVICES"))
+	all := cards{a.Telemetry(g.PCI, visible)}
+	if g.second != nil {
+		_, others, _ := strings.Cut(visible, ",")
+		all = append(all, a.Telemetry(g.second.PCI, others))
+	}
+	return all
 }
 
 // OwnGPU takes the lock of the GPU, and of the second one if calls are spread over two, so that no two triads
-// time at once, and gives the runner its telemetry. done releases all. others are the processes that computed
-// on it before this command's workers did.
+// time at once, and gives the runner the telemetry of each. done releases all. others are the processes that
+// computed there before this command's workers did.
 func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Runner) (done func(),
 	err error,
 ) {
@@ -42,7 +49,8 @@ func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Ru
 	places := []string{g.PCI}
 	if g.second != nil {
 		places = append(places, g.second.PCI)
-		slices.Sort(places) // two that want both do not wait for each other
+		slices.Sort(places)             // two that want both do not wait for each other
+		places = slices.Compact(places) // nor does one for itself, where the driver names no places
 	}
 	var locks []func()
 	unlock := func() {
@@ -58,14 +66,17 @@ func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Ru
 		}
 		locks = append(locks, done)
 	}
-	card := a.card(g)
-	still := slices.DeleteFunc(card.Processes(), func(n uint32) bool { return !slices.Contains(others, n) })
-	if n := len(still); n > 0 {
-		fmt.Fprintf(a.Err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
-			"is timed beside them says little\n", n)
+	all, where := a.cards(g), "this GPU"
+	if len(all) > 1 {
+		where = "these GPUs"
 	}
-	r.Telemetry, r.Rest = reader{card}, a.Rest
-	return func() { card.Close(); unlock() }, nil
+	still := slices.DeleteFunc(all.processes(), func(n uint32) bool { return !slices.Contains(others, n) })
+	if n := len(still); n > 0 {
+		fmt.Fprintf(a.Err, "triad: other processes (%d) compute on %s, nvidia-smi shows them: what "+
+			"is timed beside them says little\n", n, where)
+	}
+	r.Telemetry, r.Rest = all, a.Rest
+	return func() { all.close(); unlock() }, nil
 }
 
 // lockGPU waits until no other process times on the same GPU.
@@ -95,14 +106,47 @@ type Card interface {
 // nvml returns the card of NVIDIA's management library.
 func nvml(pci, visible string) Card { return telemetry.Open(pci, visible) }
 
-// reader adapts a GPU's telemetry to package timing.
-type reader struct{ card Card }
+// cards adapts the telemetry of the GPUs that calls use, the first one first, to package timing.
+type cards []Card
 
-// Read reads the GPU's telemetry.
-func (r reader) Read() timing.Reading {
-	seen := r.card.Read()
+var _ timing.Several = cards(nil)
+
+// Read reads the first GPU.
+func (c cards) Read() timing.Reading { return read(c[0]) }
+
+// ReadAll reads all GPUs, as timing.Several says. A clock that is not known is none.
+func (c cards) ReadAll() timing.Reading {
+	all := c.Read()
+	for _, card := range c[1:] {
+		r := read(card)
+		if all.ClockMHz == 0 || r.ClockMHz > 0 && r.ClockMHz < all.ClockMHz {
+			all.ClockMHz = r.ClockMHz
+		}
+		all.PowerW, all.TemperatureC = max(all.PowerW, r.PowerW), max(all.TemperatureC, r.TemperatureC)
+		all.Throttle |= r.Throttle
+	}
+	return all
+}
+
+func read(c Card) timing.Reading {
+	seen := c.Read()
 	return timing.Reading{
 		ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC,
 		Throttle: seen.Throttle,
+	}
+}
+
+// processes lists what computes on any of the GPUs, each process once.
+func (c cards) processes() (all []uint32) {
+	for _, card := range c {
+		all = append(all, card.Processes()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (c cards) close() {
+	for _, card := range c {
+		card.Close()
 	}
 }

@@ -51,8 +51,9 @@ func Of(sources fs.FS, operator string) []string {
 	})
 }
 
-// Spread returns the names of the implementations of an operator whose calls are spread over two GPUs.
-func Spread(sources fs.FS, operator string) (names []string) {
+// Spread returns the names of the implementations of an operator whose calls are spread over two GPUs: those
+// with one of the prefixes, without prefixes all.
+func Spread(sources fs.FS, operator string, prefixes []string) (names []string) {
 	text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu")
 	if err != nil {
 		return nil
@@ -62,7 +63,11 @@ func Spread(sources fs.FS, operator string) (names []string) {
 		if m == nil || m[1] != operator || !strings.Contains(one, ".devices(2)") {
 			continue
 		}
-		if name := "cuda/" + m[2]; !slices.Contains(names, name) {
+		name := "cuda/" + m[2]
+		asked := len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(prefix string) bool {
+			return strings.HasPrefix(name, prefix)
+		})
+		if asked && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -64,13 +64,13 @@ func TestSpread(t *testing.T) {
 		"cuda/kernels/one.cu": {Data: []byte("// .devices(2)\nTRIAD_KERNEL(one, a, forward, f)")},
 	}
 	for name, want := range map[string]string{"both": "[cuda/peer]", "one": "[]", "none": "[]"} {
-		if got := fmt.Sprint(rownames.Spread(sources, name)); got != want {
+		if got := fmt.Sprint(rownames.Spread(sources, name, nil)); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 	spread := 0
 	for _, name := range catalog.Names() {
-		spread += len(rownames.Spread(triad.Files, name))
+		spread += len(rownames.Spread(triad.Files, name, nil))
 	}
 	if spread != 4 {
 		t.Errorf("%d implementations of the catalog are on two GPUs, want 4", spread)

@@ -177,6 +177,7 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 		expectJobs(backends, request.Impls, plans)
 	}
 	var planned []work
+	var rows []record.Record
 	for i, operator := range request.Operators {
 		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
 		all, err := r.load(ctx, operator.Spec.Name, backends)
@@ -188,13 +189,14 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 				p.Versions[name] = version
 			}
 		}
-		p.noteUnavailable(all, request.Impls)
+		rows = append(rows, rowsOf(all, operator.Spec.Name)...)
 		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
 			return nil, err
 		}
 		planned = append(planned, assign(operator, plans[i], all, request)...)
 		planned = append(planned, assignTimed(operator, timed[i], all, request)...)
 	}
+	p.Unavailable = Unavailable(request.Impls, rows)
 	p.judged, p.timed = splitTimed(request.kept(planned))
 	return p, markOrdinary(p.judged)
 }
@@ -217,21 +219,6 @@ func withDTypes(request Request) ([]*truth.Operator, error) {
 			strings.Join(request.Options.DTypes, ", "))
 	}
 	return kept, nil
-}
-
-// noteUnavailable keeps a sentence for every missing family that was asked for by name.
-func (p *Plan) noteUnavailable(all []loaded, impls []string) {
-	for _, family := range familiesOf(impls) {
-		for _, l := range all {
-			if !slices.Contains(l.backend.Families(), family) {
-				continue
-			}
-			if gone := l.ruling(family); gone != nil && gone.status == op.StatusUnavailable &&
-				!slices.Contains(p.Unavailable, gone.sentence) {
-				p.Unavailable = append(p.Unavailable, gone.sentence)
-			}
-		}
-	}
 }
 
 // nothingMatches returns the usage error of a prefix that matches no implementation although its family is

@@ -31,6 +31,7 @@ type gpu struct {
 	facts           func(name string, f *backend.PrepareReply) // changes the facts of a call
 	kind            backend.Implementation                     // pass and such of all implementations
 	open            atomic.Int64                               // candidates that are not finished
+	telemetry       timing.Telemetry                           // nil: of the card
 }
 
 func newGPU(t *testing.T, noise float64, ns map[string]float64) *gpu {
@@ -85,7 +86,10 @@ type wrong map[string]op.Status
 // timeOn times every implementation of a GPU on one case, in the order of their names.
 func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 	t.Helper()
-	timer := &timing.Timer{Plan: plan, Recorder: g, Telemetry: g.card, Rest: g.card.Rest}
+	timer := &timing.Timer{Plan: plan, Recorder: g, Telemetry: g.telemetry, Rest: g.card.Rest}
+	if timer.Telemetry == nil {
+		timer.Telemetry = g.card
+	}
 	if _, err := timer.MeasureCeilings(t.Context(), []backend.Backend{g}, nil, []string{"fp32"}); err != nil {
 		t.Fatal(err)
 	}

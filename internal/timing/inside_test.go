@@ -86,14 +86,21 @@ func TestLimitsOfWhatWasMeasured(t *testing.T) {
 	for _, c := range []struct {
 		ceilings stats.Ceilings
 		rotated  int64
+		devices  int
 		want     float64
 	}{
-		{all, 120 << 20, 4.6e12}, {all, 119 << 20, 0}, {stats.Ceilings{Copy: 4.1e12}, 120 << 20, 0},
+		{all, 120 << 20, 0, 4.6e12},
+		{all, 119 << 20, 1, 0},
+		{stats.Ceilings{Copy: 4.1e12}, 120 << 20, 0, 0},
+		{all, 239 << 20, 2, 0},
+		{all, 240 << 20, 2, 9.2e12}, // two caches
 	} {
 		timer := &Timer{ceilings: c.ceilings, physics: backend.DevicePhysics{L2Bytes: 60 << 20}}
-		candidate := &timedImpl{candidate: factsAlone{facts: backend.PrepareReply{RotatedBytes: c.rotated}}}
+		candidate := &timedImpl{candidate: factsAlone{facts: backend.PrepareReply{
+			RotatedBytes: c.rotated, Devices: c.devices,
+		}}}
 		if got := timer.limitsOf(candidate, "fp32").Measured; got != c.want {
-			t.Errorf("%d bytes rotated: %v, want %v", c.rotated, got, c.want)
+			t.Errorf("%d bytes rotated on %d devices: %v, want %v", c.rotated, c.devices, got, c.want)
 		}
 	}
 	if got := (&Timer{ceilings: all}).limitsOf(&timedImpl{}, "fp32").Measured; got != 0 {

@@ -39,14 +39,17 @@ func (t *Timer) limits(dtype string) stats.Limits {
 // the fastest ceiling limits its bandwidth too. A call that is spread over several devices has that of each.
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
-	all, l2 := min(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write) > 0, t.physics.L2Bytes
-	if all && k.candidate != nil && l2 > 0 && k.candidate.Facts().RotatedBytes >= backend.RotatedL2*l2 {
+	if k.candidate == nil {
+		return l
+	}
+	facts := k.candidate.Facts()
+	devices := max(1, facts.Devices)
+	all, l2 := min(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write) > 0, t.physics.L2Bytes*int64(devices)
+	if all && l2 > 0 && facts.RotatedBytes >= backend.RotatedL2*l2 {
 		l.Measured = max(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write)
 	}
-	if k.candidate != nil {
-		devices := float64(max(1, k.candidate.Facts().Devices))
-		l.Bytes, l.Measured, l.FLOPs = l.Bytes*devices, l.Measured*devices, l.FLOPs*devices
-	}
+	of := float64(devices)
+	l.Bytes, l.Measured, l.FLOPs = l.Bytes*of, l.Measured*of, l.FLOPs*of
 	return l
 }
 

@@ -173,7 +173,7 @@ func (c *timedCase) measure(ctx context.Context, k *timedImpl, position int) (er
 		c.waited += restBefore
 	}
 	c.waited += settle
-	watch := c.watch()
+	watch := c.watch(k.candidate.Facts().Devices)
 	args := backend.TimeArgs{
 		SettleNS: settle.Nanoseconds(), Others: c.regime.Cold, Discard: discard, Samples: samples,
 	}

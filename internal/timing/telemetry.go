@@ -16,14 +16,25 @@ type Reading struct {
 // Telemetry looks at the card. It changes nothing.
 type Telemetry interface{ Read() Reading }
 
+// Several is the telemetry of several cards: Read looks at the first, which calls on one GPU use.
+type Several interface {
+	Telemetry
+	ReadAll() Reading // the lowest clock, the highest power and temperature, and every throttle reason
+}
+
 // watchEvery is the interval between two readings of the card during a measurement.
 const watchEvery = 2 * time.Millisecond
 
-// watch reads the card until the returned function is called, which returns the means. A reading after the
-// measurement would be useless: the clock is back at its highest.
-func (t *Timer) watch() (seen func() (Reading, error)) {
+// watch reads the card, or all cards for a call on several devices, until the returned function is called,
+// which returns the means. A reading after the measurement would be useless: the clock is back at its
+// highest.
+func (t *Timer) watch(devices int) (seen func() (Reading, error)) {
 	if t.Telemetry == nil {
 		return func() (Reading, error) { return Reading{}, nil }
+	}
+	read := t.Telemetry.Read
+	if all, several := t.Telemetry.(Several); several && devices > 1 {
+		read = all.ReadAll
 	}
 	stop, result := make(chan struct{}), make(chan Reading, 1)
 	var watching panics.Group
@@ -31,7 +42,7 @@ func (t *Timer) watch() (seen func() (Reading, error)) {
 		var sum Reading
 		n := 0.0
 		for {
-			r := t.Telemetry.Read()
+			r := read()
 			sum.ClockMHz, sum.PowerW = sum.ClockMHz+r.ClockMHz, sum.PowerW+r.PowerW
 			sum.TemperatureC += r.TemperatureC
 			sum.Throttle |= r.Throttle

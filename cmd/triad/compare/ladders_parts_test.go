@@ -39,7 +39,7 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 	[]string,
 ) {
 	t.Helper()
-	spread := rownames.Spread(triad.Files, spec.Name)
+	spread := rownames.Spread(triad.Files, spec.Name, nil)
 	onAnyGPU := func(impl string) bool {
 		return !strings.HasPrefix(impl, forOneArchitecture) && !slices.Contains(spread, impl)
 	}
