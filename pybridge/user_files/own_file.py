@@ -257,7 +257,7 @@ class Module:
         self.kind, self.name, self.weights = getattr(file, name), name, weights
         self.init = dict(init)
         taken = [p for p in inspect.signature(self.kind.__init__).parameters.values()][1:]
-        for parameter, value in zip(taken, getattr(file, "get_init_inputs", tuple)()):
+        for parameter, value in zip(taken, (getattr(file, "get_init_inputs", None) or tuple)()):
             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 self.init.setdefault(parameter.name, value)
         self.wanting = [p.name for p in taken if p.default is p.empty and p.name not in self.init
