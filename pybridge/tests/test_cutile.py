@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -148,8 +149,26 @@ class Right(unittest.TestCase):
             wanted = reference.reference_backward(*inputs, **size.attributes)
         given = [x.to(torch.float32, memory_format=torch.preserve_format) for x in inputs]
         got = row.function(direction)(*given, **size.attributes)
-        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, wanted))):
+        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, wanted)), strict=True):
             torch.testing.assert_close(x, y.float(), rtol=1e-4, atol=1e-4, msg=lambda m: f"{row.name} {m}")
+
+    def test_an_output_that_is_left_out_is_told(self):
+        for path in FILES:
+            op = path.stem.removesuffix(f"_{peers.CUTILE}")
+            with cutile_stand_in.standing():
+                row = worker._import(path.stem, path).IMPLEMENTATIONS[0]
+                if len(row.gives("backward")) < 2:
+                    continue
+
+                def first(*args, row=row, **attributes):
+                    return row.backward(*args, **attributes)[:1]
+
+                short = types.SimpleNamespace(name=row.name, function=lambda _: first)
+                size = quick_sizes(op, "fp32")[0]
+                with self.assertRaisesRegex(ValueError, "zip.*longer"):
+                    self.agrees(short, "backward", size, reference_of(op))
+                return
+        self.fail("no row in cuTile has two gradients")
 
     def test_what_stands_for_cutile_tells_a_tile_that_is_not_padded(self):
         with cutile_stand_in.standing():
