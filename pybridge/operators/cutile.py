@@ -22,6 +22,7 @@ os.environ["CUDA_TILE_TEMP_DIR"] = COMPILING
 import cuda.tile as ct  # noqa: E402  (after it has been told where its files go)
 import torch  # noqa: E402
 
+import peers  # noqa: E402
 from implementation import next_power_of_2  # noqa: E402
 
 ROW_COLS = 32768
@@ -33,25 +34,19 @@ TILE = 8192
 WHOLE_ROWS = f"cols <= {ROW_COLS}"
 
 
-class BuildFailed(Exception):
-    """The compiler of cuTile gave up on a kernel. `status` is what the worker reports instead of CRASH."""
-
-    status = "BUILD_FAIL"
-
-
 def launch(kernel: Any, blocks: int, *args: Any) -> None:
     """Starts so many blocks of a kernel on the current stream of the first tensor's GPU.
 
     cuTile compiles at the first launch with new constants or strides. If its compiler crashes or refuses,
-    BuildFailed names the kernel and the constants of its tile.
+    BUILD_FAIL names the kernel and the constants of its tile.
     """
     stream = torch.cuda.current_stream(args[0].device)
     try:
         ct.launch(stream, (blocks,), kernel, args)
     except ct.TileError as e:
         constants = kernel_constants(kernel, args)
-        raise BuildFailed(f"cuTile's compiler gives up on {kernel._pyfunc.__name__} with "
-                          f"{constants}: {' '.join(str(e.message).split())[:600]}") from e
+        raise peers.CutileFailed("BUILD_FAIL", f"cuTile's compiler gives up on {kernel._pyfunc.__name__} "
+                                 f"with {constants}: {' '.join(str(e.message).split())[:600]}") from e
 
 
 def kernel_constants(kernel: Any, args: tuple) -> str:

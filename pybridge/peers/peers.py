@@ -18,6 +18,14 @@ CUTILE = "cutile"
 """The family of the rows in cuTile, which are triad's own: only the package is somebody else's."""
 
 
+class CutileFailed(Exception):
+    """A row in cuTile was not compiled, raised by its file. The worker reports `status` instead of CRASH."""
+
+    def __init__(self, status: str, message: str):
+        super().__init__(message)
+        self.status = status
+
+
 @functools.cache
 def reach() -> None:
     """Puts the folder that `triad setup --peers` made behind everything else on the path: what the

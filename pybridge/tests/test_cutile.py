@@ -101,7 +101,7 @@ class Compiles(unittest.TestCase):
         kernel = next(v for v in vars(module).values() if hasattr(v, "_pyfunc"))
         names = kernel._pyfunc.__code__.co_varnames[:kernel._pyfunc.__code__.co_argcount]
         with mock.patch("cuda.tile.launch", side_effect=ct.TileError("signal 11")), \
-                mock.patch("torch.cuda.current_stream"), self.assertRaises(cutile.BuildFailed) as raised:
+                mock.patch("torch.cuda.current_stream"), self.assertRaises(peers.CutileFailed) as raised:
             cutile.launch(kernel, 1, torch.ones(1), *range(1, len(names)))
         reply = launch._outcome(raised.exception, module.__file__)
         self.assertEqual(reply["status"], "BUILD_FAIL")
@@ -183,6 +183,20 @@ class Right(unittest.TestCase):
             nan = torch.tensor([[1.0, torch.nan]])
             self.assertEqual(ct.max(nan, 1).tolist(), [1])
             self.assertTrue(ct.max(nan, 1, propagate_nan=True).isnan().all())
+
+
+class Outcome(unittest.TestCase):
+    def test_a_file_does_not_choose_its_status(self):
+        """Neither by an attribute, nor by raising what a file of cuTile raises."""
+        class Chosen(Exception):
+            status = "BUILD_FAIL"
+
+        failed = peers.CutileFailed("BUILD_FAIL", "signal 11")
+        for e, source, want in ((Chosen("signal 11"), "gemm_cutile.py", "CRASH"),
+                                (Chosen("signal 11"), "gemm.py", "CRASH"), (failed, "gemm.py", "CRASH"),
+                                (failed, "gemm_cutile.py", "BUILD_FAIL")):
+            with self.subTest(type(e).__name__, source=source):
+                self.assertEqual(launch._outcome(e, f"/operators/{source}")["status"], want)
 
 
 class OwnFiles(unittest.TestCase):
