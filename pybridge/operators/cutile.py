@@ -38,15 +38,19 @@ def launch(kernel: Any, blocks: int, *args: Any) -> None:
     """Starts so many blocks of a kernel on the current stream of the first tensor's GPU.
 
     cuTile compiles at the first launch with new constants or strides. If its compiler crashes or refuses,
-    BUILD_FAIL names the kernel and the constants of its tile.
+    BUILD_FAIL names the kernel and the constants of its tile. UNAVAILABLE is what this GPU or this version
+    of the compiler has not.
     """
     stream = torch.cuda.current_stream(args[0].device)
     try:
         ct.launch(stream, (blocks,), kernel, args)
     except ct.TileError as e:
-        constants = kernel_constants(kernel, args)
-        raise peers.CutileFailed("BUILD_FAIL", f"cuTile's compiler gives up on {kernel._pyfunc.__name__} "
-                                 f"with {constants}: {' '.join(str(e.message).split())[:600]}") from e
+        lacks = isinstance(e, ct.TileUnsupportedFeatureError)
+        raise peers.CutileFailed(
+            "UNAVAILABLE" if lacks else "BUILD_FAIL",
+            f"cuTile's compiler {'lacks something for' if lacks else 'gives up on'} "
+            f"{kernel._pyfunc.__name__} with {kernel_constants(kernel, args)}: "
+            f"{' '.join(str(e.message).split())[:600]}") from e
 
 
 def kernel_constants(kernel: Any, args: tuple) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import tempfile
 import textwrap
@@ -29,14 +30,16 @@ from tensor_descriptions import described
 from worker import Worker
 
 FILES = sorted(OPERATORS.glob(f"*_{peers.CUTILE}.py"))
-ABSENT = peers.missing(peers.CUTILE, "cuda.tile", True)
+with mock.patch.object(peers, "unfit_for_cutile", lambda: "" if peers.cutile_compiler() else "no tileiras"):
+    ABSENT = peers.missing(peers.CUTILE, "cuda.tile", True)
 
 
 def load(folder: Path, op: str):
     """The module of an operator's rows in cuTile, as a worker with a GPU loads it."""
     worker = Worker(folder)
     worker.on_gpu = True
-    return worker._tiles(op)
+    with mock.patch.object(peers, "unfit_for_cutile", return_value=""):
+        return worker._tiles(op)
 
 
 @unittest.skipIf(ABSENT, f"needs cuTile: {ABSENT}")
@@ -100,14 +103,16 @@ class Compiles(unittest.TestCase):
         cutile = sys.modules["cutile"]
         kernel = next(v for v in vars(module).values() if hasattr(v, "_pyfunc"))
         names = kernel._pyfunc.__code__.co_varnames[:kernel._pyfunc.__code__.co_argcount]
-        with mock.patch("cuda.tile.launch", side_effect=ct.TileError("signal 11")), \
-                mock.patch("torch.cuda.current_stream"), self.assertRaises(peers.CutileFailed) as raised:
-            cutile.launch(kernel, 1, torch.ones(1), *range(1, len(names)))
-        reply = launch._outcome(raised.exception, module.__file__)
-        self.assertEqual(reply["status"], "BUILD_FAIL")
-        for i, name in enumerate(names):
-            self.assertEqual(f"{name} {i}" in reply["message"], name.isupper(), reply["message"])
-        self.assertIn("signal 11", reply["message"])
+        for error, status in ((ct.TileError("signal 11"), "BUILD_FAIL"),
+                              (ct.TileUnsupportedFeatureError("signal 11"), "UNAVAILABLE")):
+            with mock.patch("cuda.tile.launch", side_effect=error), \
+                    mock.patch("torch.cuda.current_stream"), self.assertRaises(peers.CutileFailed) as raised:
+                cutile.launch(kernel, 1, torch.ones(1), *range(1, len(names)))
+            reply = launch._outcome(raised.exception, module.__file__)
+            self.assertEqual(reply["status"], status)
+            for i, name in enumerate(names):
+                self.assertEqual(f"{name} {i}" in reply["message"], name.isupper(), reply["message"])
+            self.assertIn("signal 11", reply["message"])
 
 
 class Right(unittest.TestCase):
@@ -249,6 +254,67 @@ class Load(unittest.TestCase):
                 why_not = self.worker._tiles("both")["failed"]
             self.assertEqual(why_not, [{"implementation": peers.CUTILE, "status": "UNAVAILABLE",
                                         "message": why}])
+
+    def compiler(self, says: str) -> Path:
+        """Puts a package cuda.tile, and a compiler that says something, where the folder of cuTile is."""
+        folder = self.worker.operators / "cutile"
+        for name, text in (("cuda/tile.py", "1 / 0\n"), ("nvidia/cu13/bin/tileiras", f"#!/bin/sh\n{says}\n")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+        for cached in (peers.reach, peers.unfit_for_cutile):
+            cached.cache_clear()
+            self.addCleanup(cached.cache_clear)
+        self.addCleanup(sys.path.__setitem__, slice(None), list(sys.path))
+        environment = mock.patch.dict(os.environ, {"TRIAD_CUTILE": str(folder), "PATH": "/usr/bin:/bin"})
+        environment.start()
+        self.addCleanup(environment.stop)
+        return folder / name
+
+    def test_what_the_machine_lacks_is_no_fault_of_a_kernel(self):
+        """The compiler, the driver and the GPU are looked at before a file of cuTile is imported."""
+        self.worker.on_gpu = True
+        said = "echo '  --gpu-name=<value>'; echo '    =sm_80  -  SM 80'; echo '    =sm_120  -  SM 120'"
+        for says, driver, gpu, want in (
+                (said, 13000, (8, 0), ""), (said, 13020, (12, 0), ""), ("echo no list", 13000, (9, 0), ""),
+                (said, 12080, (8, 0), "driver 580 or newer, for CUDA 13.0, and this one is for CUDA 12.8"),
+                (said, 0, (8, 0), "driver 580 or newer, for CUDA 13.0, and none is here"),
+                (said, 13000, (9, 0), "compiles cuTile for sm_80, sm_120, and the GPU here is sm_90"),
+                ("exit 3", 13000, (8, 0), "does not run: .* exit status 3"),
+                ("", 13000, (8, 0), "tileiras, the compiler of cuda-tile, is not installed: triad setup")):
+            with self.subTest(says=says, driver=driver, gpu=gpu):
+                path = self.compiler(says)
+                if not says:
+                    path.unlink()
+                self.worker.tiles.clear()
+                with mock.patch.object(peers, "driver_version", return_value=driver), \
+                        mock.patch.object(peers.glob, "glob", return_value=[]), \
+                        mock.patch("torch.cuda.get_device_capability", return_value=gpu):
+                    reply = self.worker.load("both")
+                failed = reply.get("failed", [])
+                self.assertEqual([f["status"] for f in failed], ["UNAVAILABLE"] if want else [])
+                self.assertTrue(not want or re.search(want, failed[0]["message"]), failed)
+
+    def test_the_compiler_is_found_on_the_path_and_in_a_toolkit_too(self):
+        path = self.compiler("exit")
+        self.assertEqual(peers.cutile_compiler(), str(path))
+        elsewhere = self.worker.operators / "toolkit" / "bin"
+        elsewhere.mkdir(parents=True)
+        path = path.rename(elsewhere / path.name)
+        for name, value in (("PATH", elsewhere), ("CUDA_HOME", elsewhere.parent)):
+            with mock.patch.dict(os.environ, {name: str(value)}):
+                self.assertEqual(peers.cutile_compiler(), str(path))
+
+    def test_the_driver_says_for_which_cuda_it_is(self):
+        def version(pointer):
+            pointer._obj.value = 12080
+            return failed
+
+        for failed, want in ((0, 12080), (999, 0)):
+            with mock.patch("ctypes.CDLL", return_value=mock.Mock(cuDriverGetVersion=version)):
+                self.assertEqual(peers.driver_version(), want)
+        with mock.patch("ctypes.CDLL", side_effect=OSError):
+            self.assertEqual(peers.driver_version(), 0)
 
     def test_a_file_that_does_not_load(self):
         (self.worker.operators / f"both_{peers.CUTILE}.py").write_text("1 / 0\n")
