@@ -21,6 +21,7 @@ from client import OPERATORS  # puts the bridge on sys.path: first
 import cutile_stand_in
 import launch
 import own_facts
+import own_file
 import peers
 import worker
 from cases import reference_of
@@ -205,19 +206,46 @@ class Outcome(unittest.TestCase):
 
 
 class OwnFiles(unittest.TestCase):
-    def test_a_kernel_is_launched_and_not_called(self):
-        found = own_facts.facts(textwrap.dedent("""
-            import cuda.tile as ct
-            @ct.kernel
-            def fill(x, TILE: ct.Constant[int]):
-                ct.store(x, (ct.bid(0),), ct.zeros((TILE,), x.dtype))
-            @ct.kernel(occupancy=2)
+    def found(self, imports: str, ct: str = "", kernel: str = "", launch: str = "") -> list:
+        """The functions of a file with two kernels, which says ct, kernel and launch in its own words."""
+        return [(f["name"], f["launches"]) for f in own_facts.facts(imports + textwrap.dedent(f"""
+            @{kernel or f"{ct}.kernel"}
+            def fill(x, TILE: {ct or "ct"}.Constant[int]):
+                {ct or "ct"}.store(x, ({ct or "ct"}.bid(0),), {ct or "ct"}.zeros((TILE,), x.dtype))
+            @{kernel or f"{ct}.kernel"}(occupancy=2)
             def other(x):
                 pass
             def clear(x):
-                ct.launch(torch.cuda.current_stream(), (4,), fill, (x, 64))
-        """))["functions"]
-        self.assertEqual([(f["name"], f["launches"]) for f in found], [("clear", ["fill"])])
+                {launch or f"{ct}.launch"}(torch.cuda.current_stream(), (4,), fill, (x, 64))
+        """))["functions"]]
+
+    def test_a_kernel_is_launched_and_not_called(self):
+        """However the file imports cuTile."""
+        for words in (("import cuda.tile as ct", "ct"), ("import cuda.tile", "cuda.tile"),
+                      ("from cuda import tile", "tile"), ("from cuda import tile as T", "T"),
+                      ("try:\n    from cuda import tile\nexcept ImportError:\n    tile = None\n", "tile"),
+                      ("from cuda.tile import kernel, launch as go", "", "kernel", "go")):
+            with self.subTest(words[0]):
+                self.assertEqual(self.found(*words), [("clear", ["fill"])])
+
+    def test_another_package_that_is_called_ct(self):
+        self.assertEqual(self.found("import contours as ct", "ct"),
+                         [("fill", []), ("other", []), ("clear", [])])
+
+    def test_a_file_on_a_gpu_finds_cutile_however_it_imports_it(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        here = Path(folder.name)
+        for name, text in (("cutile/tile_of_a_test/tile.py", "bid = 1\n"),
+                           ("mine.py", "from tile_of_a_test import tile\n")):
+            (here / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / name).write_text(text)
+        self.addCleanup(sys.path.__setitem__, slice(None), list(sys.path))
+        self.addCleanup(peers.reach.cache_clear)
+        peers.reach.cache_clear()
+        with mock.patch("torch.cuda.is_available", return_value=True), mock.patch.dict(
+                os.environ, {"TRIAD_CUTILE": str(here / "cutile"), "TRIAD_DEVICE": "gpu"}):
+            self.assertEqual(own_file.load(str(here / "mine.py")).tile.bid, 1)
 
 
 class Load(unittest.TestCase):
