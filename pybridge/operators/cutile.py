@@ -9,21 +9,13 @@ and is imported only where `cuda.tile` is installed (`triad setup --cutile`) and
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from typing import Any
 
-COMPILING = tempfile.mkdtemp(prefix="triad-cutile-")
-"""Where the compiler is given its files. cuda.tile reads the name once, and leaves the files there."""
+import cuda.tile as ct
+import torch
 
-os.environ["CUDA_TILE_TEMP_DIR"] = COMPILING
-
-import cuda.tile as ct  # noqa: E402  (after it has been told where its files go)
-import torch  # noqa: E402
-
-import peers  # noqa: E402
-from implementation import next_power_of_2  # noqa: E402
+import peers
+from implementation import next_power_of_2
 
 ROW_COLS = 32768
 """The widest row that a block holds."""
@@ -70,8 +62,3 @@ def accepts_row(direction: str, x: Any, *rest: Any, **attributes: Any) -> str | 
     """The accepts of a row whose blocks hold whole rows of x [rows, cols]."""
     cols = x.shape[1]
     return f"cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
-
-
-def tidy() -> None:
-    """Deletes the compiler's files, at the end of the process."""
-    shutil.rmtree(COMPILING, ignore_errors=True)

@@ -39,7 +39,9 @@ class CutileFailed(Exception):
 def reach() -> None:
     """Puts the folder that `triad setup --peers` made behind everything else on the path: what the
     interpreter has itself comes first. The folder of cuTile comes before all: its compiler is looked for in
-    the first folder nvidia/cu13, and torch has one of those."""
+    the first folder nvidia/cu13, and torch has one of those. It leaves its files behind: in the worker's own
+    folder, which triad removes however the worker ends."""
+    os.environ["CUDA_TILE_TEMP_DIR"] = os.getcwd()  # cuda.tile reads it once, when it is imported
     if folder := os.environ.get("TRIAD_CUTILE"):
         sys.path.insert(0, folder)
     if folder := os.environ.get("TRIAD_PEERS"):

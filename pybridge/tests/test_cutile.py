@@ -3,6 +3,7 @@ without a GPU; how the worker finds and lists them needs no package."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import re
@@ -45,6 +46,12 @@ def load(folder: Path, op: str):
 
 @unittest.skipIf(ABSENT, f"needs cuTile: {ABSENT}")
 class Compiles(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        os.environ["CUDA_TILE_TEMP_DIR"] = folder.name
+
     def launched(self, cubins: list):
         """Stands for cuda.tile.launch: compiles what would be launched, as cuTile does for such tensors."""
         import cuda.tile as ct
@@ -352,6 +359,22 @@ class Load(unittest.TestCase):
         self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]],
                          [(peers.CUTILE, "BUILD_FAIL")])
         self.assertIn("ZeroDivisionError", reply["failed"][0]["message"])
+
+    def test_the_compiler_leaves_its_files_in_the_folder_of_the_worker(self):
+        """Not where temporary files are, which nobody clears when a worker is killed."""
+        scratch, temporary = self.worker.operators / "scratch", self.worker.operators / "temporary"
+        scratch.mkdir()
+        temporary.mkdir()
+        self.addCleanup(os.chdir, os.getcwd())
+        self.addCleanup(peers.reach.cache_clear)
+        os.chdir(scratch)
+        peers.reach.cache_clear()
+        with mock.patch.dict(os.environ), mock.patch.object(tempfile, "tempdir", str(temporary)):
+            peers.reach()
+            with cutile_stand_in.standing():
+                importlib.import_module("cutile")
+            self.assertTrue(os.path.samefile(os.environ["CUDA_TILE_TEMP_DIR"], scratch))
+        self.assertEqual(list(temporary.iterdir()), [])
 
     def test_the_folder_comes_first(self):
         """The compiler is looked for in the first nvidia/cu13 on the path, and torch has one."""
