@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/harmless"
 	"triad/internal/op"
 )
 
@@ -26,6 +27,9 @@ var (
 	// notRegistered matches torch's message about operators of an extension that is not loaded.
 	notRegistered = regexp.MustCompile(
 		`^AttributeError: '_OpNamespace' '(\w+)' object has no attribute '(\w+)'`)
+	// unfitForCutile matches what cuda.tile raises at a launch without its compiler, or with an older driver.
+	unfitForCutile = regexp.MustCompile(`^FileNotFoundError: 'tileiras' compiler not found|` +
+		`^RuntimeError: Minimum driver version required is `)
 	// newWord matches a call of a library function with a parameter that the installed version lacks.
 	newWord = regexp.MustCompile(
 		`^TypeError: (?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'`)
@@ -58,8 +62,14 @@ func ExplainRaised(o *backend.Outcome) {
 }
 
 // explainAbsent makes an exception neutral that reports something missing here: operators of an extension,
-// and parameters of Triton and torch functions that another version has. text is the file's text.
+// what cuTile needs, and parameters of Triton and torch functions that another version has. text is the
+// file's text.
 func explainAbsent(o *backend.Outcome, text string) bool {
+	if unfitForCutile.MatchString(o.Sentence) {
+		o.Status, o.Sentence = op.StatusUnavailable, "cuTile needs its compiler, which triad setup --cutile "+
+			"installs, and NVIDIA's driver 580 or newer ("+harmless.FirstLine(o.Sentence)+")"
+		return true
+	}
 	if m := notRegistered.FindStringSubmatch(o.Sentence); m != nil {
 		o.Status, o.Sentence = op.StatusUnavailable, fmt.Sprintf("it calls torch.ops.%s.%s of an extension "+
 			"that nothing here has loaded: judge the .cu that holds it, with --add, or load it in this file",

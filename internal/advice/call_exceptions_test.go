@@ -56,6 +56,15 @@ func TestExplainAbsent(t *testing.T) {
 			op.StatusUnavailable, "torch.ops.mine.relu",
 		},
 		{
+			"FileNotFoundError: 'tileiras' compiler not found, make sure it is available as a python package",
+			"", op.StatusUnavailable, "triad setup --cutile",
+		},
+		{
+			"RuntimeError: Minimum driver version required is 13.0, got 12.8", "", op.StatusUnavailable,
+			"driver 580 or newer (RuntimeError: Minimum driver version required is 13.0, got 12.8)",
+		},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'tileiras'", "", op.StatusCrash, ""},
+		{
 			"TypeError: where() got an unexpected keyword argument 'precise'", twoFunctions,
 			op.StatusUnsupported, "tl.where of the version that is here has no parameter precise",
 		},

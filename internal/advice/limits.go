@@ -159,7 +159,8 @@ func Lacking(log string) string {
 
 // importLimit returns what a failed import lacks on this machine, or "" if nothing is missing.
 func importLimit(message string, emulated bool) (status op.Status, sentence string) {
-	if m := missingModule.FindStringSubmatch(message); m != nil && m[1] == "cuda.tile" {
+	if m := missingModule.FindStringSubmatch(message); m != nil && m[1] == "cuda.tile" ||
+		strings.Contains(message, "ImportError: cannot import name 'tile' from 'cuda' ") {
 		return op.StatusUnavailable, "it imports cuda.tile, whose kernels run on a GPU alone: run it where " +
 			"one is, after triad setup --cutile"
 	} else if m != nil {

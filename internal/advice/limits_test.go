@@ -64,6 +64,10 @@ var buildLimits = []struct {
 			"one is, after triad setup --cutile",
 	},
 	{
+		"/x.py:2: ImportError: cannot import name 'tile' from 'cuda' (unknown location)", "", false,
+		op.StatusUnavailable, "it imports cuda.tile, whose kernels run on a GPU alone",
+	},
+	{
 		"/x.py:3: RuntimeError: operator mine::swiglu does not exist", "", false, op.StatusUnavailable,
 		"it names torch.ops.mine.swiglu, which nothing that it imports registers",
 	},

@@ -109,11 +109,12 @@ func reason(x *judgeloop.Result) string {
 const mostLibraries = 6
 
 // kernels counts the kernels of the solution's own that one call ran, and names the others. One is its own if
-// its text defines it: its name stands there as that of a function, or the name of the library of templates
-// that it was made from. On a processor, where nothing that compiles is run, Triton's are the only ones of
-// its own, and all are listed.
+// its text, without comments, defines it: its name stands there as that of a function, or the name of the
+// library of templates that it was made from. On a processor, where nothing that compiles is run, Triton's
+// are the only ones of its own, and all are listed.
 func (r *row) kernels(names []string, text string) {
 	own, known := 0, r.Device == "cpu" && len(names) > 0
+	text = withoutComments(text)
 	for _, name := range names {
 		kind, name, _ := strings.Cut(name, " ")
 		if kind != "kernel" && kind != "triton" { // an operation of torch

@@ -9,20 +9,13 @@ and is imported only where `cuda.tile` is installed (`triad setup --cutile`) and
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from typing import Any
 
-COMPILING = tempfile.mkdtemp(prefix="triad-cutile-")
-"""Where the compiler is given its files. cuda.tile reads the name once, and leaves the files there."""
+import cuda.tile as ct
+import torch
 
-os.environ["CUDA_TILE_TEMP_DIR"] = COMPILING
-
-import cuda.tile as ct  # noqa: E402  (after it has been told where its files go)
-import torch  # noqa: E402
-
-from implementation import next_power_of_2  # noqa: E402
+import peers
+from implementation import next_power_of_2
 
 ROW_COLS = 32768
 """The widest row that a block holds."""
@@ -33,25 +26,23 @@ TILE = 8192
 WHOLE_ROWS = f"cols <= {ROW_COLS}"
 
 
-class BuildFailed(Exception):
-    """The compiler of cuTile gave up on a kernel. `status` is what the worker reports instead of CRASH."""
-
-    status = "BUILD_FAIL"
-
-
 def launch(kernel: Any, blocks: int, *args: Any) -> None:
     """Starts so many blocks of a kernel on the current stream of the first tensor's GPU.
 
     cuTile compiles at the first launch with new constants or strides. If its compiler crashes or refuses,
-    BuildFailed names the kernel and the constants of its tile.
+    BUILD_FAIL names the kernel and the constants of its tile. UNAVAILABLE is what this GPU or this version
+    of the compiler has not.
     """
     stream = torch.cuda.current_stream(args[0].device)
     try:
         ct.launch(stream, (blocks,), kernel, args)
     except ct.TileError as e:
-        constants = kernel_constants(kernel, args)
-        raise BuildFailed(f"cuTile's compiler gives up on {kernel._pyfunc.__name__} with "
-                          f"{constants}: {' '.join(str(e.message).split())[:600]}") from e
+        lacks = isinstance(e, ct.TileUnsupportedFeatureError)
+        raise peers.CutileFailed(
+            "UNAVAILABLE" if lacks else "BUILD_FAIL",
+            f"cuTile's compiler {'lacks something for' if lacks else 'gives up on'} "
+            f"{kernel._pyfunc.__name__} with {kernel_constants(kernel, args)}: "
+            f"{' '.join(str(e.message).split())[:600]}") from e
 
 
 def kernel_constants(kernel: Any, args: tuple) -> str:
@@ -71,8 +62,3 @@ def accepts_row(direction: str, x: Any, *rest: Any, **attributes: Any) -> str | 
     """The accepts of a row whose blocks hold whole rows of x [rows, cols]."""
     cols = x.shape[1]
     return f"cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
-
-
-def tidy() -> None:
-    """Deletes the compiler's files, at the end of the process."""
-    shutil.rmtree(COMPILING, ignore_errors=True)

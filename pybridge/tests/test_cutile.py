@@ -3,11 +3,14 @@ without a GPU; how the worker finds and lists them needs no package."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
+import re
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -19,6 +22,7 @@ from client import OPERATORS  # puts the bridge on sys.path: first
 import cutile_stand_in
 import launch
 import own_facts
+import own_file
 import peers
 import worker
 from cases import reference_of
@@ -28,18 +32,26 @@ from tensor_descriptions import described
 from worker import Worker
 
 FILES = sorted(OPERATORS.glob(f"*_{peers.CUTILE}.py"))
-ABSENT = peers.missing(peers.CUTILE, "cuda.tile", True)
+with mock.patch.object(peers, "unfit_for_cutile", lambda: "" if peers.cutile_compiler() else "no tileiras"):
+    ABSENT = peers.missing(peers.CUTILE, "cuda.tile", True)
 
 
 def load(folder: Path, op: str):
     """The module of an operator's rows in cuTile, as a worker with a GPU loads it."""
     worker = Worker(folder)
     worker.on_gpu = True
-    return worker._tiles(op)
+    with mock.patch.object(peers, "unfit_for_cutile", return_value=""):
+        return worker._tiles(op)
 
 
 @unittest.skipIf(ABSENT, f"needs cuTile: {ABSENT}")
 class Compiles(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        os.environ["CUDA_TILE_TEMP_DIR"] = folder.name
+
     def launched(self, cubins: list):
         """Stands for cuda.tile.launch: compiles what would be launched, as cuTile does for such tensors."""
         import cuda.tile as ct
@@ -99,14 +111,16 @@ class Compiles(unittest.TestCase):
         cutile = sys.modules["cutile"]
         kernel = next(v for v in vars(module).values() if hasattr(v, "_pyfunc"))
         names = kernel._pyfunc.__code__.co_varnames[:kernel._pyfunc.__code__.co_argcount]
-        with mock.patch("cuda.tile.launch", side_effect=ct.TileError("signal 11")), \
-                mock.patch("torch.cuda.current_stream"), self.assertRaises(cutile.BuildFailed) as raised:
-            cutile.launch(kernel, 1, torch.ones(1), *range(1, len(names)))
-        reply = launch._outcome(raised.exception, module.__file__)
-        self.assertEqual(reply["status"], "BUILD_FAIL")
-        for i, name in enumerate(names):
-            self.assertEqual(f"{name} {i}" in reply["message"], name.isupper(), reply["message"])
-        self.assertIn("signal 11", reply["message"])
+        for error, status in ((ct.TileError("signal 11"), "BUILD_FAIL"),
+                              (ct.TileUnsupportedFeatureError("signal 11"), "UNAVAILABLE")):
+            with mock.patch("cuda.tile.launch", side_effect=error), \
+                    mock.patch("torch.cuda.current_stream"), self.assertRaises(peers.CutileFailed) as raised:
+                cutile.launch(kernel, 1, torch.ones(1), *range(1, len(names)))
+            reply = launch._outcome(raised.exception, module.__file__)
+            self.assertEqual(reply["status"], status)
+            for i, name in enumerate(names):
+                self.assertEqual(f"{name} {i}" in reply["message"], name.isupper(), reply["message"])
+            self.assertIn("signal 11", reply["message"])
 
 
 class Right(unittest.TestCase):
@@ -148,8 +162,26 @@ class Right(unittest.TestCase):
             wanted = reference.reference_backward(*inputs, **size.attributes)
         given = [x.to(torch.float32, memory_format=torch.preserve_format) for x in inputs]
         got = row.function(direction)(*given, **size.attributes)
-        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, wanted))):
+        for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, wanted)), strict=True):
             torch.testing.assert_close(x, y.float(), rtol=1e-4, atol=1e-4, msg=lambda m: f"{row.name} {m}")
+
+    def test_an_output_that_is_left_out_is_told(self):
+        for path in FILES:
+            op = path.stem.removesuffix(f"_{peers.CUTILE}")
+            with cutile_stand_in.standing():
+                row = worker._import(path.stem, path).IMPLEMENTATIONS[0]
+                if len(row.gives("backward")) < 2:
+                    continue
+
+                def first(*args, row=row, **attributes):
+                    return row.backward(*args, **attributes)[:1]
+
+                short = types.SimpleNamespace(name=row.name, function=lambda _: first)
+                size = quick_sizes(op, "fp32")[0]
+                with self.assertRaisesRegex(ValueError, "zip.*longer"):
+                    self.agrees(short, "backward", size, reference_of(op))
+                return
+        self.fail("no row in cuTile has two gradients")
 
     def test_what_stands_for_cutile_tells_a_tile_that_is_not_padded(self):
         with cutile_stand_in.standing():
@@ -166,20 +198,61 @@ class Right(unittest.TestCase):
             self.assertTrue(ct.max(nan, 1, propagate_nan=True).isnan().all())
 
 
+class Outcome(unittest.TestCase):
+    def test_a_file_does_not_choose_its_status(self):
+        """Neither by an attribute, nor by raising what a file of cuTile raises."""
+        class Chosen(Exception):
+            status = "BUILD_FAIL"
+
+        failed = peers.CutileFailed("BUILD_FAIL", "signal 11")
+        for e, source, want in ((Chosen("signal 11"), "gemm_cutile.py", "CRASH"),
+                                (Chosen("signal 11"), "gemm.py", "CRASH"), (failed, "gemm.py", "CRASH"),
+                                (failed, "gemm_cutile.py", "BUILD_FAIL")):
+            with self.subTest(type(e).__name__, source=source):
+                self.assertEqual(launch._outcome(e, f"/operators/{source}")["status"], want)
+
+
 class OwnFiles(unittest.TestCase):
-    def test_a_kernel_is_launched_and_not_called(self):
-        found = own_facts.facts(textwrap.dedent("""
-            import cuda.tile as ct
-            @ct.kernel
-            def fill(x, TILE: ct.Constant[int]):
-                ct.store(x, (ct.bid(0),), ct.zeros((TILE,), x.dtype))
-            @ct.kernel(occupancy=2)
+    def found(self, imports: str, ct: str = "", kernel: str = "", launch: str = "") -> list:
+        """The functions of a file with two kernels, which says ct, kernel and launch in its own words."""
+        return [(f["name"], f["launches"]) for f in own_facts.facts(imports + textwrap.dedent(f"""
+            @{kernel or f"{ct}.kernel"}
+            def fill(x, TILE: {ct or "ct"}.Constant[int]):
+                {ct or "ct"}.store(x, ({ct or "ct"}.bid(0),), {ct or "ct"}.zeros((TILE,), x.dtype))
+            @{kernel or f"{ct}.kernel"}(occupancy=2)
             def other(x):
                 pass
             def clear(x):
-                ct.launch(torch.cuda.current_stream(), (4,), fill, (x, 64))
-        """))["functions"]
-        self.assertEqual([(f["name"], f["launches"]) for f in found], [("clear", ["fill"])])
+                {launch or f"{ct}.launch"}(torch.cuda.current_stream(), (4,), fill, (x, 64))
+        """))["functions"]]
+
+    def test_a_kernel_is_launched_and_not_called(self):
+        """However the file imports cuTile."""
+        for words in (("import cuda.tile as ct", "ct"), ("import cuda.tile", "cuda.tile"),
+                      ("from cuda import tile", "tile"), ("from cuda import tile as T", "T"),
+                      ("try:\n    from cuda import tile\nexcept ImportError:\n    tile = None\n", "tile"),
+                      ("from cuda.tile import kernel, launch as go", "", "kernel", "go")):
+            with self.subTest(words[0]):
+                self.assertEqual(self.found(*words), [("clear", ["fill"])])
+
+    def test_another_package_that_is_called_ct(self):
+        self.assertEqual(self.found("import contours as ct", "ct"),
+                         [("fill", []), ("other", []), ("clear", [])])
+
+    def test_a_file_on_a_gpu_finds_cutile_however_it_imports_it(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        here = Path(folder.name)
+        for name, text in (("cutile/tile_of_a_test/tile.py", "bid = 1\n"),
+                           ("mine.py", "from tile_of_a_test import tile\n")):
+            (here / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / name).write_text(text)
+        self.addCleanup(sys.path.__setitem__, slice(None), list(sys.path))
+        self.addCleanup(peers.reach.cache_clear)
+        peers.reach.cache_clear()
+        with mock.patch("torch.cuda.is_available", return_value=True), mock.patch.dict(
+                os.environ, {"TRIAD_CUTILE": str(here / "cutile"), "TRIAD_DEVICE": "gpu"}):
+            self.assertEqual(own_file.load(str(here / "mine.py")).tile.bid, 1)
 
 
 class Load(unittest.TestCase):
@@ -217,6 +290,67 @@ class Load(unittest.TestCase):
             self.assertEqual(why_not, [{"implementation": peers.CUTILE, "status": "UNAVAILABLE",
                                         "message": why}])
 
+    def compiler(self, says: str) -> Path:
+        """Puts a package cuda.tile, and a compiler that says something, where the folder of cuTile is."""
+        folder = self.worker.operators / "cutile"
+        for name, text in (("cuda/tile.py", "1 / 0\n"), ("nvidia/cu13/bin/tileiras", f"#!/bin/sh\n{says}\n")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+        for cached in (peers.reach, peers.unfit_for_cutile):
+            cached.cache_clear()
+            self.addCleanup(cached.cache_clear)
+        self.addCleanup(sys.path.__setitem__, slice(None), list(sys.path))
+        environment = mock.patch.dict(os.environ, {"TRIAD_CUTILE": str(folder), "PATH": "/usr/bin:/bin"})
+        environment.start()
+        self.addCleanup(environment.stop)
+        return folder / name
+
+    def test_what_the_machine_lacks_is_no_fault_of_a_kernel(self):
+        """The compiler, the driver and the GPU are looked at before a file of cuTile is imported."""
+        self.worker.on_gpu = True
+        said = "echo '  --gpu-name=<value>'; echo '    =sm_80  -  SM 80'; echo '    =sm_120  -  SM 120'"
+        for says, driver, gpu, want in (
+                (said, 13000, (8, 0), ""), (said, 13020, (12, 0), ""), ("echo no list", 13000, (9, 0), ""),
+                (said, 12080, (8, 0), "driver 580 or newer, for CUDA 13.0, and this one is for CUDA 12.8"),
+                (said, 0, (8, 0), "driver 580 or newer, for CUDA 13.0, and none is here"),
+                (said, 13000, (9, 0), "compiles cuTile for sm_80, sm_120, and the GPU here is sm_90"),
+                ("exit 3", 13000, (8, 0), "does not run: .* exit status 3"),
+                ("", 13000, (8, 0), "tileiras, the compiler of cuda-tile, is not installed: triad setup")):
+            with self.subTest(says=says, driver=driver, gpu=gpu):
+                path = self.compiler(says)
+                if not says:
+                    path.unlink()
+                self.worker.tiles.clear()
+                with mock.patch.object(peers, "driver_version", return_value=driver), \
+                        mock.patch.object(peers.glob, "glob", return_value=[]), \
+                        mock.patch("torch.cuda.get_device_capability", return_value=gpu):
+                    reply = self.worker.load("both")
+                failed = reply.get("failed", [])
+                self.assertEqual([f["status"] for f in failed], ["UNAVAILABLE"] if want else [])
+                self.assertTrue(not want or re.search(want, failed[0]["message"]), failed)
+
+    def test_the_compiler_is_found_on_the_path_and_in_a_toolkit_too(self):
+        path = self.compiler("exit")
+        self.assertEqual(peers.cutile_compiler(), str(path))
+        elsewhere = self.worker.operators / "toolkit" / "bin"
+        elsewhere.mkdir(parents=True)
+        path = path.rename(elsewhere / path.name)
+        for name, value in (("PATH", elsewhere), ("CUDA_HOME", elsewhere.parent)):
+            with mock.patch.dict(os.environ, {name: str(value)}):
+                self.assertEqual(peers.cutile_compiler(), str(path))
+
+    def test_the_driver_says_for_which_cuda_it_is(self):
+        def version(pointer):
+            pointer._obj.value = 12080
+            return failed
+
+        for failed, want in ((0, 12080), (999, 0)):
+            with mock.patch("ctypes.CDLL", return_value=mock.Mock(cuDriverGetVersion=version)):
+                self.assertEqual(peers.driver_version(), want)
+        with mock.patch("ctypes.CDLL", side_effect=OSError):
+            self.assertEqual(peers.driver_version(), 0)
+
     def test_a_file_that_does_not_load(self):
         (self.worker.operators / f"both_{peers.CUTILE}.py").write_text("1 / 0\n")
         with mock.patch.object(peers, "missing", return_value=""):
@@ -225,6 +359,22 @@ class Load(unittest.TestCase):
         self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]],
                          [(peers.CUTILE, "BUILD_FAIL")])
         self.assertIn("ZeroDivisionError", reply["failed"][0]["message"])
+
+    def test_the_compiler_leaves_its_files_in_the_folder_of_the_worker(self):
+        """Not where temporary files are, which nobody clears when a worker is killed."""
+        scratch, temporary = self.worker.operators / "scratch", self.worker.operators / "temporary"
+        scratch.mkdir()
+        temporary.mkdir()
+        self.addCleanup(os.chdir, os.getcwd())
+        self.addCleanup(peers.reach.cache_clear)
+        os.chdir(scratch)
+        peers.reach.cache_clear()
+        with mock.patch.dict(os.environ), mock.patch.object(tempfile, "tempdir", str(temporary)):
+            peers.reach()
+            with cutile_stand_in.standing():
+                importlib.import_module("cutile")
+            self.assertTrue(os.path.samefile(os.environ["CUDA_TILE_TEMP_DIR"], scratch))
+        self.assertEqual(list(temporary.iterdir()), [])
 
     def test_the_folder_comes_first(self):
         """The compiler is looked for in the first nvidia/cu13 on the path, and torch has one."""

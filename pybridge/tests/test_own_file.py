@@ -75,8 +75,11 @@ class OwnFile(Written):
                     self.weight = torch.nn.Parameter(torch.ones(dim, hidden))
             """)
         file = self.load("mine.py")
-        said = own_file.Module(file, "Gated", {"dim": 4}, ("weight",)).has_others()
-        self.assertIn("Gated is made with hidden, and nothing says what that is", said)
+        for none in (False, True):
+            if none:
+                file.get_init_inputs = None  # as a file may leave what it does not have
+            said = own_file.Module(file, "Gated", {"dim": 4}, ("weight",)).has_others()
+            self.assertIn("Gated is made with hidden, and nothing says what that is", said)
         file.get_init_inputs = lambda: [4, 8]
         self.assertIsNone(own_file.Module(file, "Gated", {"dim": 4}, ("weight",)).has_others())
 

@@ -50,8 +50,8 @@ def load(path: str) -> types.ModuleType:
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")  # editors put a mark of UTF-8
     if os.environ.get("TRIAD_DEVICE") == "cpu" or not torch.cuda.is_available():
         gpu_stand_in.stand_in()
-    elif "cuda.tile" in text:  # whose kernels run on a GPU alone
-        peers.reach()
+    else:
+        peers.reach()  # cuTile, whose kernels run on a GPU alone: here, or in a file that this one imports
     if _SHOWS not in sys.meta_path:
         sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones
     before = set(sys.modules)
@@ -257,7 +257,7 @@ class Module:
         self.kind, self.name, self.weights = getattr(file, name), name, weights
         self.init = dict(init)
         taken = [p for p in inspect.signature(self.kind.__init__).parameters.values()][1:]
-        for parameter, value in zip(taken, getattr(file, "get_init_inputs", tuple)()):
+        for parameter, value in zip(taken, (getattr(file, "get_init_inputs", None) or tuple)()):
             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 self.init.setdefault(parameter.name, value)
         self.wanting = [p.name for p in taken if p.default is p.empty and p.name not in self.init

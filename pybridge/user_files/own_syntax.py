@@ -47,7 +47,8 @@ USUAL = {"torch.nn": "nn", "torch.nn.functional": "F", "triton.language": "tl"}
 
 
 class UsualNames(ast.NodeTransformer):
-    """Gives what a file imports of torch and Triton its usual name: torch.mm for "from torch import mm"."""
+    """Gives what a file imports of torch, Triton and cuTile its usual name: torch.mm for "from torch import
+    mm", cuda.tile.launch for the launch of "from cuda import tile"."""
 
     def __init__(self, tree: ast.Module):
         self.names: dict[str, str] = {}
@@ -55,12 +56,13 @@ class UsualNames(ast.NodeTransformer):
             of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             for name in node.names:
                 path = of + name.name
-                if path.partition(".")[0] in ("torch", "triton") and (of or name.asname):
+                if re.match(r"(?:torch|triton|cuda\.tile)\b", path) and (of or name.asname):
                     outer, _, last = path.rpartition(".")
                     usual = USUAL.get(path) or f"{USUAL.get(outer, outer)}.{last}".lstrip(".")
                     self.names[name.asname or name.name] = usual
+        absent = {id(t) for t, value, _ in assigned([tree]) if ast.unparse(value) == "None"}  # in an except
         others = {a.arg for a in all_of([tree], ast.arg)} | {n.name for n in all_of([tree], *Definition)} | {
-            n.id for n in all_of([tree], ast.Name) if not isinstance(n.ctx, ast.Load)}
+            n.id for n in all_of([tree], ast.Name) if not isinstance(n.ctx, ast.Load) and id(n) not in absent}
         self.names = {name: usual for name, usual in self.names.items() if name not in others}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -184,8 +186,8 @@ def called(node: ast.AST) -> str:
 
 
 def launched(call: ast.Call) -> str:
-    """The kernel that a call launches, "kernel[grid](x)" or "ct.launch(stream, grid, kernel, (x,))"."""
-    of = called(call) in ("ct.launch", "cuda.tile.launch") and call.args[2:3]
+    """The kernel that a call launches, "kernel[grid](x)" or "cuda.tile.launch(stream, grid, kernel, ..."."""
+    of = called(call) == "cuda.tile.launch" and call.args[2:3]
     kernel = call.func.value if isinstance(call.func, ast.Subscript) else of[0] if of else None
     return ast.unparse(kernel).rpartition(".")[2] if kernel else ""
 

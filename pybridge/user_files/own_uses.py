@@ -32,7 +32,7 @@ RESHAPES = set("shape size stride view reshape flatten squeeze unsqueeze transpo
 
 def is_kernel(node: ast.stmt) -> bool:
     # those of other packages have decorators of that name, too
-    jit = re.compile(r"(?!torch\.|numba\.|nb\.|jax\.).*jit|(?:ct|cuda\.tile)\.kernel\b")
+    jit = re.compile(r"(?!torch\.|numba\.|nb\.|jax\.).*jit|cuda\.tile\.kernel\b")
     return isinstance(node, ast.FunctionDef) and any(jit.match(ast.unparse(d)) for d in node.decorator_list)
 
 

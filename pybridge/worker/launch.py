@@ -14,6 +14,7 @@ import torch
 from bridge_folders import FOLDERS
 
 import implementation as implementation_module
+import peers
 import stream_stand_in
 import tensors
 from implementation import Implementation
@@ -179,8 +180,9 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     text = str(e).strip()
     reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS],
                              "fatal": False}
-    if getattr(e, "status", "") == "BUILD_FAIL":  # of cuTile's compiler
-        reply.update(status="BUILD_FAIL", message=text[:MESSAGE_CHARACTERS])
+    # a user's file gets no status by raising it
+    if isinstance(e, peers.CutileFailed) and source.endswith(f"_{peers.CUTILE}.py"):
+        reply.update(status=e.status, message=text[:MESSAGE_CHARACTERS])
     if isinstance(e, NotImplementedError):  # whoever raises it may have looked at values
         reply["message"] += (" (a call that began is no call declined: what an implementation does not take, "
                              "its accepts says)")

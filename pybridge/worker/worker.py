@@ -397,8 +397,6 @@ def main(kind: type[Worker] = Worker) -> NoReturn:
     """Serves the driver, then ends the process without the interpreter's cleanup, which takes half a second
     with torch loaded."""
     code = serve(kind)
-    if "cutile" in sys.modules:
-        sys.modules["cutile"].tidy()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
