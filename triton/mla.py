@@ -218,7 +218,7 @@ def _accepts_tiled(direction, q, *rest, head_dim_v, **attributes):
         return (f"mla/triton/tiled: head_dim {n} and head_dim_v {head_dim_v} are not multiples of 16, at "
                 f"most 576")
     if n <= 256:
-        return too_old(q.device, "a block, with 112 KB of shared memory before compute capability 8.0,", (8, 0))
+        return too_old(q.device, "a block, with 112 KB of shared memory,", (8, 0))
     return too_old(q.device, "a block, with 200 KB of shared memory for so long rows,", (9, 0), (12, 0))
 
 

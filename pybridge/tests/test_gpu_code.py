@@ -93,7 +93,8 @@ class Compiles(unittest.TestCase):
                          "kernels that no call of [[compile]] reached")
         if files == FILES:
             used = {module_of(path) for path in files if not missing or path.stem not in partly}
-            wanted = written([bridge / f"{family}.py" for family in compile_kernels.FAMILIES if family in used])
+            wanted = written([bridge / f"{family}.py" for family in compile_kernels.FAMILIES
+                              if family in used])
             self.assertEqual(wanted - reached, set(), "shared kernels that no call of [[compile]] reached")
             self.assertGreater(len(own | shared), 8)
 

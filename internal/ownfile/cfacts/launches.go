@@ -1,6 +1,7 @@
 package cfacts
 
 import (
+	"cmp"
 	"slices"
 
 	"triad/internal/op"
@@ -147,10 +148,8 @@ func (f *File) Observe(run func() *observed.Run) { f.run = run }
 
 // Observed returns what main() does: nothing if that is not known.
 func (f *File) Observed() *observed.Run {
-	if f.run != nil {
-		if run := f.run(); run != nil {
-			return run
-		}
+	if f.run == nil {
+		return &observed.Run{}
 	}
-	return &observed.Run{}
+	return cmp.Or(f.run(), &observed.Run{})
 }
