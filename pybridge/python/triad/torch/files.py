@@ -45,11 +45,19 @@ def catalogue() -> list[Mapping[str, Any]]:
 
 @functools.cache
 def _shared() -> tuple[str, ...]:
-    """What operators' files import, each after those that it imports itself."""
+    """What operators' files import, each after those that it imports itself. Other modules of the bridge may
+    need packages that are not here, as that of cuTile does."""
     sources = {path.stem: path.read_text() for path in (BRIDGE / "operators").glob("*.py")}
-    return tuple(TopologicalSorter({
-        name: sources.keys() & re.findall(r"^from (\w+) import", text, re.MULTILINE)
-        for name, text in sources.items()}).static_order())
+
+    def imports(text: str) -> set[str]:
+        return sources.keys() & re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)
+
+    wanted: set[str] = set()
+    new = set().union(*(imports((OPERATORS / f"{spec['name']}.py").read_text()) for spec in catalogue()))
+    while new:
+        wanted |= new
+        new = set().union(*(imports(sources[name]) for name in new)) - wanted
+    return tuple(TopologicalSorter({name: imports(sources[name]) for name in wanted}).static_order())
 
 
 @contextmanager
