@@ -128,7 +128,7 @@ class Keywords(unittest.TestCase):
         for verb in ("compare", "gradcheck"):
             said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True,
                                   check=True).stdout
-            listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said,
+            listed = {m.replace("-", "_") for m in re.findall(r"^ {2,6}(?:-\w, )?--([a-z-]+)", said,
                 re.MULTILINE)} - {"help", "json", "yes", "sanitize", "verbose", "plan", "against",
                                      "shard", "junit", "github", "no_sandbox", "on", "shards", "slurm",
                                      "parts", "gpus", "write"}
@@ -321,8 +321,7 @@ class Running(unittest.TestCase):
                 wrong("pie")
         with self.assertRaisesRegex(triad.UsageError, "nosuch"):
             triad.plot("nosuch")
-        with self.assertRaises(triad.Unavailable):
-            triad.plot(found.session, kind="roofline")
+        self.assertEqual(len(triad.plot(found.session, kind="roofline")), 0)  # nothing was timed
         try:
             from IPython.core.formatters import DisplayFormatter
         except ImportError:
