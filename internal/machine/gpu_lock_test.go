@@ -3,6 +3,7 @@ package machine
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,4 +127,41 @@ func TestGPUsWithoutPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
+}
+
+// TestSecondGPUIsTaken: where the second of two GPUs is not to be had, the first one is given back.
+func TestSecondGPUIsTaken(t *testing.T) {
+	cache := t.TempDir()
+	stop, interrupt := context.WithCancel(t.Context())
+	a := &Workers{
+		Console: &console.Console{Err: &bytes.Buffer{}, Stop: stop, Getenv: func(name string) string {
+			return map[string]string{"XDG_CACHE_HOME": cache}[name]
+		}},
+		Telemetry: func(string, string) Card { return &aCard{} },
+	}
+	folder, err := a.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockfile.Acquire(t.Context(), filepath.Join(folder, "gpu-b.lock"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	interrupt()
+	two := &GPU{GPU: gpuworker.GPU{PCI: "a"}, second: &gpuworker.GPU{PCI: "b"}}
+	if _, err := a.OwnGPU(t.Context(), two, nil, &run.Runner{}); session.CodeOf(err) != session.ExitNothing {
+		t.Errorf("exit %d, error %v", session.CodeOf(err), err)
+	}
+	first, err := lockfile.Acquire(t.Context(), filepath.Join(folder, "gpu-a.lock"), func() {
+		t.Error("the first GPU is still locked")
+		unlock() // so that nothing waits
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first()
 }
