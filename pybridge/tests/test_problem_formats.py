@@ -360,24 +360,22 @@ class Inspector(ProblemCase):
         child = "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
         texts = [
             "import os\nos._exit(7)\n", "import os\nos.kill(os.getpid(), 9)\n",
-            "while True:\n    pass\n", "import time\ntime.sleep(1000)  # 1 s\n",
+            "while True:\n    pass\n", "import time\ntime.sleep(1000)  # 3 s\n",
             child + "print('x' * 1000)\n" + relu,
             "import os\nopen('left', 'w')\nprint(os.listdir('.'))\nraise OSError(os.listdir('.'))\n", relu,
         ]
         asked = "".join(json.dumps({
             "format": "kernelbench", "file": "problem.py", "files": {"problem.py": text},
-            "seconds": 1 if "# 1 s" in text else 3 if "while" in text else 60}) + "\n" for text in texts)
+            "seconds": 3 if "# 3 s" in text or "while" in text else 60}) + "\n" for text in texts)
         script = str(Path(__file__).resolve().parents[1] / "problems" / "problem_inspect.py")
         found = subprocess.run([sys.executable, "-u", script], input=asked, capture_output=True, text=True,
                                timeout=300)
         answers = [json.loads(line) for line in found.stdout.splitlines()]
-        self.assertEqual([a.get("refused") for a in answers[:3]],
+        self.assertEqual([a.get("refused") for a in answers[:4]],
                          ["the process that ran it ended with exit status 7",
                           "the process that ran it was ended by signal 9",
-                          "running it took more than 3 seconds of processor time"])
-        # its start computes, for which a busy machine waits three seconds more
-        self.assertRegex(answers[3].get("refused", ""),
-                         "^it had no answer after [36] seconds, most of which it waited$")
+                          "running it took more than 3 seconds of processor time",
+                          "it had no answer after 9 seconds, most of which it waited"])
         self.assertEqual([[x["name"] for x in a.get("inputs", [])] for a in answers[4:]],
                          [["x"], [], ["x"]])
         self.assertIn("['problem.py', 'left']", answers[5]["refused"].replace("['left', 'problem.py']",
