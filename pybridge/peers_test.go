@@ -69,7 +69,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// cuTile has a folder of its own, which the worker is told of, and which is removed with the others.
+// TestCutile: cuTile has a folder of its own, which workers get by name and setup removes with the others.
 func TestCutile(t *testing.T) {
 	e, _ := fakeEnvironment(t)
 	e.Files.(fstest.MapFS)["requirements-cutile.txt"] = &fstest.MapFile{Data: []byte("cuda-tile==1.7.0\n")}

@@ -20,7 +20,7 @@ struct Span {
 	__host__ __device__ bool has(int64_t i) const { return i >= first && i < first + count; }
 };
 
-// half_of is what a device has of n places.
+// half_of returns the places, of n, that lie on a device.
 __host__ __device__ inline Span half_of(int64_t n, int device) {
 	const int64_t before = n - n / 2;
 	return device == 0 ? Span{0, before} : Span{before, n - before};

@@ -124,7 +124,7 @@ inline void route_pair(DevicePair &pair, const Routing &in, const EachOf<Side> &
 
 // ---- rows -------------------------------------------------------------------------------------------------------------------------------
 
-// Dispatch is what a dispatch reads and writes. Without weight it has rows alone.
+// Dispatch holds the tensors that a dispatch reads and writes. Without weight it has rows alone.
 template <class T> struct Dispatch {
 	const T *x;
 	const float *weight;
@@ -258,7 +258,7 @@ void dispatch_pair(DevicePair &pair, const Routing &in, const Dispatch<T> &d, co
 
 // ---- sums -------------------------------------------------------------------------------------------------------------------------------
 
-// Combine is what a combine reads and writes; without row_weight it has sums alone.
+// Combine holds the tensors that a combine reads and writes; without row_weight it has sums alone.
 template <class T> struct Combine {
 	const T *rows;
 	const float *row_weight;

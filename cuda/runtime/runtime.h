@@ -40,7 +40,7 @@ TRIAD_RUNTIME_API int triad_timer_settle(triad_timer *t, int64_t ns);
 /* Replays the graph n times, queued behind each other with an event between; ms[i] is from the end of replay i - 1 to that of replay i. */
 TRIAD_RUNTIME_API int triad_timer_replay(triad_timer *t, int32_t n, float *ms);
 /* For calls that are spread over devices 0 and 1: from here on the second device waits for the end of each replay, takes the time by its own
-   clock, and the first goes on after that; ms[i] of a replay is what the slower of the clocks says. */
+   clock, and the first goes on after that; ms[i] of a replay is the longer of both times. */
 TRIAD_RUNTIME_API int triad_timer_spread(triad_timer *t);
 /* What either clock said of the last replays together, in ms. */
 TRIAD_RUNTIME_API int triad_timer_clocks(const triad_timer *t, float *first, float *second);

@@ -120,8 +120,8 @@ type Timer interface {
 	Stop() (float64, error)
 	// WatchKernels makes Start and Stop time only the kernels of a user's file, one by one.
 	WatchKernels() error
-	// Spread makes Replay time calls that are spread over two devices by both clocks: a sample is what the
-	// slower of them says. Clocks returns what either said of the last replays together.
+	// Spread makes Replay time calls on two devices by the clocks of both: a sample is the longer time.
+	// Clocks returns the total of the last replays by each clock.
 	Spread() error
 	Clocks() (first, second float64)
 	// PlainCache makes no line of the L2 cache persist.

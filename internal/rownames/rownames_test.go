@@ -55,7 +55,7 @@ func TestRecordedNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestSpread: the implementations on two GPUs are told from those on one.
+// TestSpread: it lists the implementations on two GPUs and leaves out those on one.
 func TestSpread(t *testing.T) {
 	sources := fstest.MapFS{
 		"cuda/kernels/both.cu": {Data: []byte("TRIAD_KERNEL(both, naive, forward, .launch(f))\n" +

@@ -30,8 +30,8 @@ def launch(kernel: Any, blocks: int, *args: Any) -> None:
     """Starts so many blocks of a kernel on the current stream of the first tensor's GPU.
 
     cuTile compiles at the first launch with new constants or strides. If its compiler crashes or refuses,
-    BUILD_FAIL names the kernel and the constants of its tile. UNAVAILABLE is what this GPU or this version
-    of the compiler has not.
+    BUILD_FAIL names the kernel and the constants of its tile. UNAVAILABLE names a feature that this GPU
+    or this version of the compiler lacks.
     """
     stream = torch.cuda.current_stream(args[0].device)
     try:

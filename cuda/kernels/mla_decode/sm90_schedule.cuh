@@ -23,7 +23,7 @@ struct Cut {
 	__device__ int64_t slot(int part) const { return 2 * static_cast<int64_t>(part) + (part == begun); }
 };
 
-// Schedule is what the host knows of it, and the workspace.
+// Schedule holds the host's side of it, and the workspace.
 struct Schedule {
 	int groups, parts;
 	float *sum, *max, *total; // [slot, group, 64, Dv], [slot, group, 64]; a part has slot 2 p for what was begun before, 2 p + 1 for what goes on
@@ -43,7 +43,7 @@ struct Schedule {
 
 template <class T> __device__ int units_of(const Decode<T> &a, int64_t b) { return 1 + (a.lengths(b) + 2 * page - 1) / (2 * page); }
 
-// Piece is what a part has of a sequence: pages first..end, as far as a row sees them, at a slot of the workspace, or all of it and no slot.
+// Piece is a part's share of a sequence: pages first..end, as far as a row sees them, at a slot of the workspace, or all of it and no slot.
 struct Piece {
 	int b, first, end, slot; // slot: -1 for none
 };
