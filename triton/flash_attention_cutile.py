@@ -8,7 +8,7 @@ bits P is multiplied in the dtype (contract p16). Forward alone.
 
 import torch
 
-from cutile import ct, launch
+from cutile import by_tma, ct, launch
 from implementation import Implementation, ceildiv, next_power_of_2
 
 TWOS = 1.4426950408889634  # an exponent of e times this is one of two
@@ -42,7 +42,7 @@ def _steps(acc, l, m, q, i, k, v, batch, head, begin, end, shift, scale, CAUSAL,
 
 @ct.kernel
 def _attention_fwd(q, k, v, o, lse, scale, CAUSAL: ct.Constant[bool], M: ct.Constant[int],
-                   N: ct.Constant[int], D: ct.Constant[int], DV: ct.Constant[int]):
+                   N: ct.Constant[int], D: ct.Constant[int], DV: ct.Constant[int], TMA: ct.Constant[bool]):
     """o and lse of M queries of one head. Blocks with many keys come first."""
     tiles = ct.cdiv(q.shape[2], M)
     tile = tiles - 1 - ct.bid(0) % tiles
@@ -68,9 +68,9 @@ def _attention_fwd(q, k, v, o, lse, scale, CAUSAL: ct.Constant[bool], M: ct.Cons
                        N, D, DV)
     sees = i + shift >= 0 if CAUSAL else i >= 0
     out = ct.where(sees, acc / l, 0.0)
-    ct.store(o, (batch, head, tile, 0), out.astype(o.dtype).reshape((1, 1, M, DV)))
+    ct.store(o, (batch, head, tile, 0), out.astype(o.dtype).reshape((1, 1, M, DV)), allow_tma=TMA)
     total = ct.where(sees, (m + ct.log2(l)) / TWOS, -INF)
-    ct.store(lse, (batch, head, tile), total.reshape((1, 1, M)))
+    ct.store(lse, (batch, head, tile), total.reshape((1, 1, M)), allow_tma=False)
 
 
 def _sides(x: torch.Tensor, width: int) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def forward(q, k, v, *, causal, scale):
         d, dv = (max(16, next_power_of_2(x)) for x in (head_dim, head_dim_v))
         rows, keys = _sides(q, max(d, dv))
         launch(_attention_fwd, batch * heads * ceildiv(seq_q, rows), q, k, v, o, lse, scale * TWOS, causal,
-               rows, keys, d, dv)
+               rows, keys, d, dv, by_tma(o))
     return o, lse
 
 

@@ -8,7 +8,7 @@ Layout, limits and contract are those of gemm.py: fp32 products are IEEE fp32, s
 
 import torch
 
-from cutile import ct, launch
+from cutile import by_tma, ct, launch
 from implementation import Implementation, ceildiv, tile_side
 
 GROUP = 8  # tiles of rows that are taken together
@@ -19,7 +19,7 @@ WIDE = ((128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64))  # rows, co
 @ct.kernel
 def _gemm(a, b, c, y, alpha, beta, A_TURNED: ct.Constant[bool], B_TURNED: ct.Constant[bool],
           ADDS: ct.Constant[bool], GROUPED: ct.Constant[int], M: ct.Constant[int], N: ct.Constant[int],
-          K: ct.Constant[int]):
+          K: ct.Constant[int], TMA: ct.Constant[bool]):
     """One [M, N] tile of one matrix of y. TURNED, an operand is [batch, k, m] or [batch, n, k]."""
     down = ct.num_tiles(y, 1, (1, M, N))
     across = ct.num_tiles(y, 2, (1, M, N))
@@ -40,7 +40,7 @@ def _gemm(a, b, c, y, alpha, beta, A_TURNED: ct.Constant[bool], B_TURNED: ct.Con
     if ADDS:
         extra = ct.load(c, (matrix, i, j), (1, M, N), padding_mode=ct.PaddingMode.ZERO)
         acc = acc + beta * extra.reshape((M, N)).astype(ct.float32)
-    ct.store(y, (matrix, i, j), acc.astype(y.dtype).reshape((1, M, N)))
+    ct.store(y, (matrix, i, j), acc.astype(y.dtype).reshape((1, M, N)), allow_tma=TMA)
 
 
 _gemm_of_two_groups = _gemm.replace_hints(num_worker_warps=8)  # else the sums of 128 x 256 do not fit
@@ -69,7 +69,7 @@ def _product(a, b, c, alpha: float, beta: float):
         left, right = (x.mT if over else x for x, over in zip((a, b), turned))
         kernel = _gemm_of_two_groups if tile[0] * tile[1] > 16384 else _gemm
         launch(kernel, batch * ceildiv(m, tile[0]) * ceildiv(n, tile[1]), left, right, y if c is None else c,
-               y, alpha, beta, *turned, c is not None, GROUP, *tile)
+               y, alpha, beta, *turned, c is not None, GROUP, *tile, by_tma(y))
     return y
 
 

@@ -7,12 +7,13 @@ Layout, limits and contract are those of layernorm.py; forward alone.
 
 import torch
 
-from cutile import WHOLE_ROWS, accepts_row, ct, launch, tile
+from cutile import WHOLE_ROWS, accepts_row, by_tma, ct, launch, tile
 from implementation import Implementation, ceildiv
 
 
 @ct.kernel
-def _layernorm_fwd(x, weight, bias, y, mean, rstd, eps, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _layernorm_fwd(x, weight, bias, y, mean, rstd, eps, ROWS: ct.Constant[int], COLS: ct.Constant[int],
+                   TMA: ct.Constant[bool]):
     i = ct.bid(0)
     s = ct.load(x, (i, 0), (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     cols = ct.astype(x.shape[1], ct.float32)
@@ -23,9 +24,9 @@ def _layernorm_fwd(x, weight, bias, y, mean, rstd, eps, ROWS: ct.Constant[int], 
     w = ct.load(weight, (0,), (COLS,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     b = ct.load(bias, (0,), (COLS,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     out = centred * inverse * w.reshape((1, COLS)) + b.reshape((1, COLS))
-    ct.store(y, (i, 0), out.astype(y.dtype))
-    ct.store(mean, (i,), centre.reshape((ROWS,)))
-    ct.store(rstd, (i,), inverse.reshape((ROWS,)))
+    ct.store(y, (i, 0), out.astype(y.dtype), allow_tma=TMA)
+    ct.store(mean, (i,), centre.reshape((ROWS,)), allow_tma=False)
+    ct.store(rstd, (i,), inverse.reshape((ROWS,)), allow_tma=False)
 
 
 def forward(x, weight, bias, *, eps):
@@ -35,7 +36,8 @@ def forward(x, weight, bias, *, eps):
     mean, rstd = (torch.empty(rows, dtype=torch.float32, device=x.device) for _ in range(2))
     if rows:
         count, width = tile(rows, cols)
-        launch(_layernorm_fwd, ceildiv(rows, count), x, weight, bias, y, mean, rstd, eps, count, width)
+        launch(_layernorm_fwd, ceildiv(rows, count), x, weight, bias, y, mean, rstd, eps, count, width,
+               by_tma(y))
     return y, mean, rstd
 
 

@@ -8,7 +8,7 @@ of a tensor, so that both orders of pairs are the same kernel.
 
 import torch
 
-from cutile import ct, launch
+from cutile import by_tma, ct, launch
 from implementation import Implementation, ceildiv, next_power_of_2
 
 TILE = 1024  # pairs of a block
@@ -16,7 +16,7 @@ TILE = 1024  # pairs of a block
 
 @ct.kernel
 def _rope(x1, x2, cos, sin, out1, out2, INVERSE: ct.Constant[bool], TOKENS: ct.Constant[int],
-          HEADS: ct.Constant[int], PAIRS: ct.Constant[int]):
+          HEADS: ct.Constant[int], PAIRS: ct.Constant[int], TMA: ct.Constant[bool]):
     """x1, x2 and what is written [batch, seq, heads, half], cos and sin [seq, half]."""
     shape = (1, TOKENS, HEADS, PAIRS)
     across = ct.num_tiles(out1, 2, shape)
@@ -31,8 +31,8 @@ def _rope(x1, x2, cos, sin, out1, out2, INVERSE: ct.Constant[bool], TOKENS: ct.C
         s = -s
     c = c.reshape((1, TOKENS, 1, PAIRS))
     s = s.reshape((1, TOKENS, 1, PAIRS))
-    ct.store(out1, at, (a * c - b * s).astype(out1.dtype))
-    ct.store(out2, at, (b * c + a * s).astype(out2.dtype))
+    ct.store(out1, at, (a * c - b * s).astype(out1.dtype), allow_tma=TMA)
+    ct.store(out2, at, (b * c + a * s).astype(out2.dtype), allow_tma=TMA)
 
 
 def _pairs(x, interleaved: bool):
@@ -49,8 +49,9 @@ def _rotate(x, cos, sin, interleaved: bool, offset: int, inverse: bool):
         high = min(next_power_of_2(heads), max(1, TILE // pairs))
         tokens = max(1, min(TILE // pairs // high, next_power_of_2(seq)))
         here = slice(offset, offset + seq)
+        halves = _pairs(out, interleaved)
         launch(_rope, batch * ceildiv(seq, tokens) * ceildiv(heads, high), *_pairs(x, interleaved), cos[here],
-               sin[here], *_pairs(out, interleaved), inverse, tokens, high, pairs)
+               sin[here], *halves, inverse, tokens, high, pairs, by_tma(halves[0]))
     return out
 
 

@@ -9,7 +9,7 @@ and a tile's part outside an array has no defined value unless one is named: bot
 
 import torch
 
-from cutile import WHOLE_ROWS, accepts_row, ct, launch, tile
+from cutile import WHOLE_ROWS, accepts_row, by_tma, ct, launch, tile
 from implementation import Implementation, ceildiv, next_power_of_2
 
 ONLINE_COLS = 4096  # columns of a step of cutile/online
@@ -17,23 +17,23 @@ INF = float("inf")
 
 
 @ct.kernel
-def _softmax_fwd_row(x, y, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _softmax_fwd_row(x, y, ROWS: ct.Constant[int], COLS: ct.Constant[int], TMA: ct.Constant[bool]):
     i = ct.bid(0)
     s = ct.load(x, (i, 0), (ROWS, COLS), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
     e = ct.exp(s - ct.max(s, 1, keepdims=True, propagate_nan=True))
-    ct.store(y, (i, 0), (e / ct.sum(e, 1, keepdims=True)).astype(y.dtype))
+    ct.store(y, (i, 0), (e / ct.sum(e, 1, keepdims=True)).astype(y.dtype), allow_tma=TMA)
 
 
 @ct.kernel
-def _softmax_bwd_row(y, dy, dx, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _softmax_bwd_row(y, dy, dx, ROWS: ct.Constant[int], COLS: ct.Constant[int], TMA: ct.Constant[bool]):
     i = ct.bid(0)
     p = ct.load(y, (i, 0), (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     g = ct.load(dy, (i, 0), (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(dx, (i, 0), (p * (g - ct.sum(p * g, 1, keepdims=True))).astype(dx.dtype))
+    ct.store(dx, (i, 0), (p * (g - ct.sum(p * g, 1, keepdims=True))).astype(dx.dtype), allow_tma=TMA)
 
 
 @ct.kernel
-def _softmax_fwd_online(x, y, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _softmax_fwd_online(x, y, ROWS: ct.Constant[int], COLS: ct.Constant[int], TMA: ct.Constant[bool]):
     """One pass for maximum m and sum l, one that writes."""
     i = ct.bid(0)
     m = ct.full((ROWS, 1), -INF, ct.float32)
@@ -47,11 +47,11 @@ def _softmax_fwd_online(x, y, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
         m = m_new
     for j in range(ct.num_tiles(x, 1, (ROWS, COLS))):
         s = ct.load(x, (i, j), (ROWS, COLS), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        ct.store(y, (i, j), (ct.exp(s - m) / l).astype(y.dtype))
+        ct.store(y, (i, j), (ct.exp(s - m) / l).astype(y.dtype), allow_tma=TMA)
 
 
 @ct.kernel
-def _softmax_bwd_online(y, dy, dx, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _softmax_bwd_online(y, dy, dx, ROWS: ct.Constant[int], COLS: ct.Constant[int], TMA: ct.Constant[bool]):
     """One pass for sum_c y * dy, one that writes."""
     i = ct.bid(0)
     d = ct.zeros((ROWS, 1), ct.float32)
@@ -62,7 +62,7 @@ def _softmax_bwd_online(y, dy, dx, ROWS: ct.Constant[int], COLS: ct.Constant[int
     for j in range(ct.num_tiles(y, 1, (ROWS, COLS))):
         p = ct.load(y, (i, j), (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         g = ct.load(dy, (i, j), (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        ct.store(dx, (i, j), (p * (g - d)).astype(dx.dtype))
+        ct.store(dx, (i, j), (p * (g - d)).astype(dx.dtype), allow_tma=TMA)
 
 
 def _launch(kernel, *inputs, widest: int):
@@ -70,7 +70,7 @@ def _launch(kernel, *inputs, widest: int):
     out = torch.empty((rows, cols), dtype=inputs[0].dtype, device=inputs[0].device)
     if out.numel():
         count, width = tile(rows, min(widest, next_power_of_2(cols)))
-        launch(kernel, ceildiv(rows, count), *inputs, out, count, width)
+        launch(kernel, ceildiv(rows, count), *inputs, out, count, width, by_tma(out))
     return out
 
 

@@ -8,7 +8,7 @@ Layout, limits and contract are those of swiglu.py.
 
 import torch
 
-from cutile import ct, launch, tile
+from cutile import by_tma, ct, launch, tile
 from implementation import Implementation, ceildiv
 
 BLOCK = 2048  # elements of a tile
@@ -16,24 +16,26 @@ WIDTH = 1024  # columns of a tile of tensors with strides
 
 
 @ct.kernel
-def _swiglu_fwd(gate, up, y, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _swiglu_fwd(gate, up, y, ROWS: ct.Constant[int], COLS: ct.Constant[int],
+                TMA: ct.Constant[bool]):
     across = ct.num_tiles(y, 1, (ROWS, COLS))
     at = (ct.bid(0) // across, ct.bid(0) % across)
     g = ct.load(gate, at, (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     u = ct.load(up, at, (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(y, at, (g * (1.0 / (1.0 + ct.exp(-g))) * u).astype(y.dtype))
+    ct.store(y, at, (g * (1.0 / (1.0 + ct.exp(-g))) * u).astype(y.dtype), allow_tma=TMA)
 
 
 @ct.kernel
-def _swiglu_bwd(gate, up, dy, dgate, dup, ROWS: ct.Constant[int], COLS: ct.Constant[int]):
+def _swiglu_bwd(gate, up, dy, dgate, dup, ROWS: ct.Constant[int], COLS: ct.Constant[int],
+                TMA: ct.Constant[bool]):
     across = ct.num_tiles(dgate, 1, (ROWS, COLS))
     at = (ct.bid(0) // across, ct.bid(0) % across)
     g = ct.load(gate, at, (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     u = ct.load(up, at, (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     d = ct.load(dy, at, (ROWS, COLS), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     s = 1.0 / (1.0 + ct.exp(-g))
-    ct.store(dgate, at, (d * u * (s * (1.0 + g * (1.0 - s)))).astype(dgate.dtype))
-    ct.store(dup, at, (d * (g * s)).astype(dup.dtype))
+    ct.store(dgate, at, (d * u * (s * (1.0 + g * (1.0 - s)))).astype(dgate.dtype), allow_tma=TMA)
+    ct.store(dup, at, (d * (g * s)).astype(dup.dtype), allow_tma=TMA)
 
 
 def _launch(kernel, inputs: tuple, count: int):
@@ -45,7 +47,8 @@ def _launch(kernel, inputs: tuple, count: int):
             tensors = [x.view(1, -1) for x in tensors]
         rows, cols = tensors[0].shape
         height, width = tile(rows, min(cols, BLOCK if rows == 1 else WIDTH), BLOCK)
-        launch(kernel, ceildiv(rows, height) * ceildiv(cols, width), *tensors, height, width)
+        launch(kernel, ceildiv(rows, height) * ceildiv(cols, width), *tensors, height, width,
+               by_tma(tensors[-1]))
     return outputs
 
 

@@ -5,6 +5,7 @@ masked lanes of a load with 0.
   type carries them, since every operation hands on the type of its operand.
 * A load, a store or an atomic operation whose own mask leaves a lane outside these tensors is OutOfBounds,
   before it reads or writes anything. Memory that surrounds a tensor on purpose, a guard band, is outside.
+* A store through a tensor descriptor writes whole 16 bytes, as the copy engine of Hopper and later does.
 * Masked lanes of a load without `other` or `padding_option` hold poison: NaN, or a large odd number. On a GPU
   they are undefined.
 
@@ -26,6 +27,9 @@ from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
 import tensors
+
+COPY_ENGINE_BYTES = 16
+"""What a copy engine writes at once."""
 
 _BUILDER = interpreter.InterpreterBuilder
 _load_anywhere = interpreter._interpreter.load
@@ -221,10 +225,25 @@ def _create_masked_store(self, pointers, value, mask, cache_modifier, eviction_p
     _store(pointers, value.data, mask if isinstance(mask, np.ndarray) else mask.data)
 
 
-def _store(pointers: Any, value: np.ndarray, mask: np.ndarray | None) -> None:
+def _create_descriptor_store(self, descriptor, value, indices):
+    """A store through a descriptor, as the copy engine of Hopper and later GPUs writes it: where rows of the
+    described shape are no multiple of 16 bytes, they end at the next one
+    (results/published/lab/cutile.txt; triton-lang/triton#11583)."""
+    chunk = COPY_ENGINE_BYTES // interpreter._get_np_dtype(descriptor.base.dtype.element_ty).itemsize
+    extent = descriptor.shape[-1]
+    reaches = interpreter.TensorHandle(extent.data + -extent.data % chunk, extent.dtype)
+    shape = [*descriptor.shape[:-1], reaches]
+    reached = interpreter.TensorDescHandle(descriptor.base, shape, descriptor.strides, descriptor.block_shape,
+                                           descriptor.padding)
+    pointers, mask = reached.materialize_pointers(indices)
+    _store(pointers, value.data, mask,
+           f"a descriptor's store, which ends at a multiple of {COPY_ENGINE_BYTES} bytes on Hopper, writes")
+
+
+def _store(pointers: Any, value: np.ndarray, mask: np.ndarray | None, what: str = "tl.store writes") -> None:
     numbers = interpreter._get_np_dtype(pointers.get_element_ty())
     mask = None if mask is None or mask.all() else mask
-    elements, indices = _elements("tl.store writes", pointers, mask, numbers)
+    elements, indices = _elements(what, pointers, mask, numbers)
     Traffic.written += _bytes(pointers, mask, numbers.itemsize)
     if elements is None or value.dtype != numbers:
         _store_anywhere(pointers.data, value, np.ones(pointers.data.shape, bool) if mask is None else mask)
@@ -327,6 +346,7 @@ CORRECTIONS = (
     (TritonSemantic, "_load_legacy", _load_legacy(TritonSemantic._load_legacy)),
     (_BUILDER, "create_load", _create_load), (_BUILDER, "create_masked_load", _create_masked_load),
     (_BUILDER, "create_store", _create_store), (_BUILDER, "create_masked_store", _create_masked_store),
+    (_BUILDER, "create_descriptor_store", _create_descriptor_store),
     (_BUILDER, "create_atomic_rmw", _create_atomic_rmw(_BUILDER.create_atomic_rmw)),
     (_BUILDER, "create_atomic_cas", _create_atomic_cas(_BUILDER.create_atomic_cas)),
     *((_BUILDER, name, _REINTERPRETED) for name in _REINTERPRETS),

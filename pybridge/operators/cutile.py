@@ -58,6 +58,16 @@ def tile(rows: int, cols: int, elements: int = TILE) -> tuple[int, int]:
     return max(1, min(elements // width, next_power_of_2(rows))), width
 
 
+def by_tma(written: torch.Tensor) -> bool:
+    """Whether stores to this array may go by the copy engine, as cuTile prefers: a kernel passes it to
+    ct.store as allow_tma.
+
+    Where rows are no multiple of 16 bytes, such a store changes what follows the array, up to the next
+    multiple: tileiras 13.4.92 on an H200, results/published/lab/cutile.txt.
+    """
+    return written.shape[-1] * written.element_size() % 16 == 0
+
+
 def accepts_row(direction: str, x: Any, *rest: Any, **attributes: Any) -> str | None:
     """The accepts of a row whose blocks hold whole rows of x [rows, cols]."""
     cols = x.shape[1]

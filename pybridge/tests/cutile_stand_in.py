@@ -79,8 +79,10 @@ def load(array: torch.Tensor, index: tuple, shape: tuple, order: tuple | None = 
     return tile
 
 
-def store(array: torch.Tensor, index: tuple, tile: torch.Tensor) -> None:
+def store(array: torch.Tensor, index: tuple, tile: torch.Tensor, allow_tma: bool = True) -> None:
     assert tile.dtype == array.dtype, (tile.dtype, array.dtype)
+    assert not allow_tma or array.shape[-1] * array.element_size() % 16 == 0, (
+        f"on an H200 a store to {tuple(array.shape)} by the copy engine changes what follows the array")
     there, part = _places(array, index, tuple(tile.shape))
     array[there] = tile[part]
 

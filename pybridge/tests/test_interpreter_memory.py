@@ -13,6 +13,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 import torch  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
 import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
@@ -51,6 +52,13 @@ def _copy_kernel(x_ptr, y_ptr, first, n, shift, N: tl.constexpr, HOW: tl.constex
     elif HOW == "one":
         x = tl.load(x_ptr + shift)
     tl.store(y_ptr + i, x)
+
+
+@triton.jit
+def _descriptor_kernel(y, x_ptr, row, first, ROWS: tl.constexpr, COLS: tl.constexpr):
+    """Stores the row-major numbers of x [ROWS, COLS] at (row, first) of what y describes."""
+    i = tl.arange(0, ROWS)[:, None] * COLS + tl.arange(0, COLS)[None, :]
+    y.store([row, first], tl.load(x_ptr + i))
 
 
 @triton.jit
@@ -182,6 +190,22 @@ class Memory(unittest.TestCase):
             x = torch.zeros(9, dtype=dtype)
             _store_kernel[(1,)](x, 5, 1, N=8, MASKED=True)
             self.assertTrue(torch.equal(x[1:6], torch.arange(5).to(dtype)) and not x[6:].any())
+
+    def test_a_descriptors_store_ends_at_a_multiple_of_16_bytes(self):
+        for dtype, cols, reached in ((torch.float32, 5, 8), (torch.float32, 8, 8), (torch.float16, 5, 8),
+                                     (torch.int8, 9, 16), (torch.int8, 17, 32)):
+            whole = torch.zeros((4, 32), dtype=dtype)
+            ones = torch.ones((4, 32), dtype=dtype)
+            described = TensorDescriptor.from_tensor(whole[:3, :cols], [4, 32])
+            _descriptor_kernel[(1,)](described, ones, 0, 0, ROWS=4, COLS=32)
+            expected = torch.zeros((4, 32), dtype=dtype)
+            expected[:3, :reached] = 1
+            self.assertTrue(torch.equal(whole, expected), f"{dtype}, {cols} columns: {whole}")
+        alone = torch.zeros((1, 5))
+        with self.outside("a descriptor's store, .* 16 bytes .*, writes element 5 of y, which has 5; 3 of"):
+            _descriptor_kernel[(1,)](TensorDescriptor(alone, [1, 5], [8, 1], [2, 8]), torch.ones(16), 0, 0,
+                                     ROWS=2, COLS=8)
+        self.assertFalse(alone.any(), "nothing is written")
 
     def test_a_tensor_is_its_storage_without_guard_bands(self):
         whole = torch.arange(16.0)
