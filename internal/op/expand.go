@@ -62,6 +62,7 @@ type Options struct {
 type Plan struct {
 	Cases   []Case
 	Skipped []Skipped
+	Smaller []string // which bench points have smaller dims here than in the spec, a sentence each
 }
 
 // Skipped is a case of the level that the device cannot hold.

@@ -20,6 +20,7 @@ import (
 type Timed struct {
 	Ceilings    []record.Ceiling
 	Comparisons []record.Comparison
+	Smaller     []string // which points are smaller than the operator's, a sentence each
 }
 
 // Bench writes the results of `triad bench`: for each operator and bench point a table with a line for each
@@ -49,6 +50,11 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 			return err
 		}
 		if err := write(w, "\n"); err != nil {
+			return err
+		}
+	}
+	for _, sentence := range timed.Smaller {
+		if err := write(w, sentence+".\n"); err != nil {
 			return err
 		}
 	}

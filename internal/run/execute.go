@@ -83,7 +83,7 @@ func (r *Runner) begin(ctx context.Context, request Request,
 		return nil, err
 	}
 	result.spend("loading", began)
-	result.Versions, result.Unavailable = p.Versions, p.Unavailable
+	result.Versions, result.Unavailable, result.Smaller = p.Versions, p.Unavailable, p.Smaller
 	return p, r.Recorder.Plan(p.items(), p.Versions)
 }
 

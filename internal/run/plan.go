@@ -18,6 +18,7 @@ import (
 type Plan struct {
 	Versions    record.Toolchain
 	Unavailable []string // what was asked for by name and is missing: a sentence each
+	Smaller     []string // which timed points are smaller than the spec has them: a sentence each
 
 	seed     uint64
 	level    op.Level
@@ -150,12 +151,12 @@ func (p *Plan) planned(w work) (c PlannedCase, err error) {
 }
 
 // expansion returns the cases of a spec that are judged, and those that are timed after all are judged.
-type expansion func(*op.Spec, op.Options) (judged op.Plan, timed []op.Case, err error)
+type expansion func(*op.Spec, op.Options) (judged, timed op.Plan, err error)
 
 // justJudged is the expansion of a run that times nothing.
-func justJudged(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
+func justJudged(spec *op.Spec, o op.Options) (op.Plan, op.Plan, error) {
 	plan, err := spec.Expand(o)
-	return plan, nil, err
+	return plan, op.Plan{}, err
 }
 
 // makePlan expands every operator of a request and loads the backends' implementations of it.
@@ -167,11 +168,12 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 	p := &Plan{
 		Versions: record.Toolchain{}, seed: request.Seed, level: request.Options.Level, backends: backends,
 	}
-	plans, timed := make([]op.Plan, len(request.Operators)), make([][]op.Case, len(request.Operators))
+	plans, timed := make([]op.Plan, len(request.Operators)), make([]op.Plan, len(request.Operators))
 	for i, operator := range request.Operators {
 		if plans[i], timed[i], err = expand(operator.Spec, request.Options); err != nil {
 			return nil, err
 		}
+		p.Smaller = append(append(p.Smaller, plans[i].Smaller...), timed[i].Smaller...)
 	}
 	if !request.OnlyPlan {
 		expectJobs(backends, request.Impls, plans)

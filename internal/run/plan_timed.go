@@ -14,10 +14,10 @@ func compareCases(request Request) expansion {
 	if request.Timing == nil {
 		return justJudged
 	}
-	return func(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
+	return func(spec *op.Spec, o op.Options) (op.Plan, op.Plan, error) {
 		plan, err := spec.Expand(o)
 		if err != nil {
-			return op.Plan{}, nil, err
+			return op.Plan{}, op.Plan{}, err
 		}
 		return plan, timing.CompareCases(spec, o), nil
 	}
@@ -25,8 +25,8 @@ func compareCases(request Request) expansion {
 
 // assignTimed returns the timed cases with their entries. What an implementation lacks is recorded only for
 // the judged cases.
-func assignTimed(operator *truth.Operator, cases []op.Case, all []loaded, request Request) []work {
-	planned := assign(operator, op.Plan{Cases: cases}, all, request)
+func assignTimed(operator *truth.Operator, timed op.Plan, all []loaded, request Request) []work {
+	planned := assign(operator, timed, all, request)
 	for i, w := range planned {
 		planned[i].timed = true
 		planned[i].entries = slices.DeleteFunc(w.entries, func(e entry) bool { return e.verdict != nil })
@@ -74,7 +74,7 @@ func unjudged(timed []timedWork) []work {
 }
 
 // benchCases is the expansion of a bench: each case is timed as soon as it is judged.
-func benchCases(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
+func benchCases(spec *op.Spec, o op.Options) (op.Plan, op.Plan, error) {
 	plan, err := timing.BenchCases(spec, o)
-	return plan, nil, err
+	return plan, op.Plan{}, err
 }

@@ -118,6 +118,7 @@ type Result struct {
 	// Steps compares the truth with the complex step, once for each operator; only with Request.Gradients
 	Steps        []Step
 	Unavailable  []string       // what was asked for by name and is missing: a sentence each
+	Smaller      []string       // which timed points are smaller than the spec has them: a sentence each
 	TwinVerdicts []TwinVerdicts // the emulator's verdicts on what is right on a GPU
 	Power        Power          // of the judged cases, including those of an interrupted session
 	Findings     []FindingSeen  // documented findings that cover cases of the run

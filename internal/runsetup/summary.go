@@ -14,7 +14,7 @@ func PowerOf(result run.Result) report.Power {
 
 // Timed returns the ceilings of the GPU and the comparisons of a result, for its table.
 func Timed(r run.Result) report.Timed {
-	return report.Timed{Ceilings: r.Ceilings, Comparisons: r.Comparisons}
+	return report.Timed{Ceilings: r.Ceilings, Comparisons: r.Comparisons, Smaller: r.Smaller}
 }
 
 // SummaryOf returns what stands below every table.

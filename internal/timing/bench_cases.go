@@ -17,7 +17,7 @@ const leastSets = 2
 // forward if possible, or the kinds of data that the options name. --dims replaces single dims of every
 // point, --attr attributes; points that become equal are merged. Without --dtype a point has the dtypes that
 // it names, else bf16 if the operator has it, else the first. The quick level keeps the first point of each
-// pass and dtype that fits the device. A point that does not fit the device is skipped.
+// pass and dtype. A point that does not fit the device is made smaller, and skipped where that is impossible.
 func BenchCases(spec *op.Spec, o op.Options) (op.Plan, error) {
 	b := benchPlanner{spec: spec, options: o, seen: map[string]bool{}, has: map[string]bool{}}
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
@@ -70,19 +70,27 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 		if err != nil {
 			return err
 		}
+		own, memory := c, b.options.Memory
+		c, fits, err := b.fitting(own, dims, attributes)
+		if err != nil {
+			return err
+		}
 		if b.seen[c.Key()] {
 			continue
 		}
 		b.seen[c.Key()] = true
-		_, bytes, err := b.spec.Footprint(c)
-		if err != nil {
-			return err
-		}
-		if memory := b.options.Memory; memory > 0 && bytes > memory/leastSets {
+		if !fits {
+			_, bytes, err := b.spec.Footprint(c)
+			if err != nil {
+				return err
+			}
 			reason := fmt.Sprintf("timed calls rotate over %d sets of %d bytes, the device holds %d",
 				leastSets, bytes, memory)
 			b.plan.Skipped = append(b.plan.Skipped, op.Skipped{Case: c, Reason: reason})
 			continue
+		}
+		if c.Key() != own.Key() {
+			b.plan.Smaller = append(b.plan.Smaller, smallerWords(own, c, memory))
 		}
 		b.has[group] = true
 		b.plan.Cases = append(b.plan.Cases, c)

@@ -2,6 +2,7 @@ package timing_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"triad/internal/catalog"
@@ -49,10 +50,6 @@ func TestBenchCasesAsAsked(t *testing.T) {
 		c.Saved != "driver" {
 		t.Errorf("%+v", c)
 	}
-	if plan, err := timing.BenchCases(o.Spec, op.Options{Memory: 1 << 20}); err != nil ||
-		len(plan.Cases) != 0 || len(plan.Skipped) != 2*len(o.Spec.Bench) {
-		t.Errorf("a device of 1 MiB: %v, %d cases, %d skipped", err, len(plan.Cases), len(plan.Skipped))
-	}
 	attention, _ := catalog.Get("flash_attention")
 	one := op.Options{
 		Equal: [][]string{{"heads_kv", "heads_q"}}, DTypes: []string{"bf16"},
@@ -77,6 +74,60 @@ func TestBenchCasesAsAsked(t *testing.T) {
 	} {
 		if _, err := timing.BenchCases(o.Spec, bad); !errors.As(err, &u) {
 			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// TestPointsThatDoNotFit: on a device that cannot hold two sets of a bench point's tensors the point is made
+// smaller, and its dims are said. Dims that are asked for stay; what no halving makes fit is left out.
+func TestPointsThatDoNotFit(t *testing.T) {
+	softmax, _ := catalog.Get("softmax")
+	for _, memory := range []int64{8 << 30, 1 << 30, 1 << 20} {
+		plan, err := timing.BenchCases(softmax.Spec, op.Options{Memory: memory})
+		if err != nil || len(plan.Cases) == 0 || len(plan.Skipped) > 0 {
+			t.Fatalf("%d bytes: %v, %d cases, %d skipped", memory, err, len(plan.Cases), len(plan.Skipped))
+		}
+		whole, err := timing.BenchCases(softmax.Spec, op.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := map[string]bool{}
+		for _, c := range whole.Cases {
+			own[c.Key()] = true
+		}
+		changed := 0
+		for _, c := range plan.Cases {
+			_, bytes, err := softmax.Spec.Footprint(c)
+			if err != nil || 2*bytes > memory || !own[c.Key()] && 4*bytes <= memory {
+				t.Errorf("%d bytes: %v: %d bytes a set, %v", memory, c.Dims, bytes, err)
+			}
+			if !own[c.Key()] {
+				changed++
+			}
+		}
+		if changed != len(plan.Smaller) || (changed > 0) != (memory < 8<<30) {
+			t.Errorf("%d bytes: %d of %d cases are smaller, said of %q", memory, changed, len(plan.Cases),
+				plan.Smaller)
+		}
+	}
+	asked := op.Options{Memory: 1 << 20, Dims: map[string]int64{"rows": 1 << 13, "cols": 1 << 13}}
+	if plan, err := timing.BenchCases(softmax.Spec, asked); err != nil || len(plan.Cases) != 0 ||
+		len(plan.Skipped) != 2 || len(plan.Smaller) != 0 {
+		t.Errorf("dims that were asked for: %v, %v", plan, err)
+	}
+	plan := timing.CompareCases(softmax.Spec, op.Options{Memory: 1 << 20})
+	if len(plan.Cases) != 2 || len(plan.Smaller) != 2 ||
+		!strings.Contains(plan.Smaller[0], "softmax forward bf16 is timed at a smaller size, rows=") {
+		t.Errorf("a comparison: %v", plan)
+	}
+	for _, name := range catalog.Names() {
+		o, err := catalog.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan, err := timing.BenchCases(o.Spec, op.Options{Memory: 6 << 30}); err != nil ||
+			len(plan.Skipped) > 0 {
+			t.Errorf("%s on a card of 6 GiB: %v, left out: %v", name, err, plan.Skipped)
 		}
 	}
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // CompareCases returns the cases that a comparison times: for each pass and dtype the operator's first bench
-// point that fits the device, with the dims, attributes and kinds of data that the options name. Without a
-// requested dtype one is timed: bf16, or the operator's first. There are no cases if the operator has no such
-// point.
-func CompareCases(spec *op.Spec, o op.Options) []op.Case {
+// point, made smaller where the device cannot hold it, with the dims, attributes and kinds of data that the
+// options name. Without a requested dtype one is timed: bf16, or the operator's first. There are no cases if
+// the operator has no such point. Skipped stays empty.
+func CompareCases(spec *op.Spec, o op.Options) op.Plan {
 	o.Level = op.LevelQuick
-	var all []op.Case
+	var all op.Plan
 	for _, pass := range spec.Passes() {
 		if len(o.Passes) > 0 && !slices.Contains(o.Passes, pass) {
 			continue
@@ -27,7 +27,8 @@ func CompareCases(spec *op.Spec, o op.Options) []op.Case {
 			one := o
 			one.Passes, one.DTypes = []op.Pass{pass}, []string{dtype}
 			if plan, err := BenchCases(spec, one); err == nil && len(plan.Cases) > 0 {
-				all = append(all, plan.Cases[0])
+				all.Cases = append(all.Cases, plan.Cases[0])
+				all.Smaller = append(all.Smaller, plan.Smaller...)
 			}
 		}
 	}
