@@ -100,9 +100,9 @@ struct Range {
 // A block a row of a group of a sequence that was cut.
 template <class T> __global__ void __launch_bounds__(join_threads) join_cuts(const Decode<T> a, const Schedule s) {
 	const Cut cut = s.cuts[blockIdx.x / own_rows / s.groups];
-	const int group = static_cast<int>(blockIdx.x / own_rows % s.groups), r = static_cast<int>(blockIdx.x % own_rows), rows = a.seq_q * a.heads;
-	if (cut.b < 0 || group * own_rows + r >= rows) return;
-	join_row(a, static_cast<int64_t>(cut.b) * rows + group * own_rows + r, s.sum, s.max, s.total, cut.last - cut.first + 1,
+	const int group = static_cast<int>(blockIdx.x / own_rows) % s.groups, r = static_cast<int>(blockIdx.x % own_rows), row = group * own_rows + r;
+	if (cut.b < 0 || row >= a.seq_q * a.heads) return;
+	join_row(a, cut.b, row / a.heads, row % a.heads, s.sum, s.max, s.total, cut.last - cut.first + 1,
 	         [&](int p) { return s.place(cut.slot(cut.first + p), group) + r; });
 }
 

@@ -277,7 +277,7 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 		b = w.b;
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
-			const int r = row() + 8 * half;
+			const int r = hopper::fresh(row() + 8 * half); // its query is computed for each piece, as registers are scarce
 			seen[half] = r < a.seq_q * a.heads ? a.visible(b, r / a.heads) : 0;
 		}
 #pragma unroll
