@@ -19,9 +19,8 @@ def forward(q, cache, block_table, lengths, *, causal, scale, empty_lse, least_l
     q, cache, block_table, lengths = (x.contiguous() for x in (q, cache, block_table, lengths))
     o, lse = flash_mla_with_kvcache(q, cache[:, :, None], block_table, lengths, head_dim_v,
                                     get_mla_metadata()[0], softmax_scale=scale, causal=causal, use_legacy=True)
-    if empty_lse != "inf":
-        lse = lse.masked_fill(lse == math.inf, -math.inf)
-    return o, lse
+    lse = lse.contiguous()
+    return o, lse if empty_lse == "inf" else lse.masked_fill_(lse == math.inf, -math.inf)
 
 
 def accepts(direction, q, cache, block_table, *rest, head_dim_v, **attributes):

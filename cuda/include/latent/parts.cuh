@@ -29,34 +29,25 @@ struct Parts {
 
 constexpr int join_threads = 128, join_columns = 4; // of a thread: Dv is at most 512
 
-// join_row writes a row of o, and its lse, from `used` parts of sums, maxima and totals, part p at place(p): each as much as exp(its maximum - the
-// largest) says.
-template <class T, class Place>
-__device__ void join_row(const Decode<T> &a, int64_t b, int i, int h, const float *sums, const float *maxima, const float *totals, int used,
-                         Place place) {
-	const int keys = a.visible(b, i);
+// A block a row of o, and its lse, from its parts: each as much as exp(its maximum - the largest) says.
+template <class T> __global__ void __launch_bounds__(join_threads) join_parts(Decode<T> a, Parts parts) {
+	const int query = static_cast<int>(blockIdx.x) / a.heads, h = static_cast<int>(blockIdx.x) % a.heads, b = query / a.seq_q, i = query % a.seq_q;
+	const int keys = a.visible(b, i), pages = parts.pages(keys), used = pages > 0 ? (keys + pages * page - 1) / (pages * page) : 0;
+	const int64_t row = blockIdx.x, place = row * parts.count;
 	float max = -INFINITY, total = 0, sum[join_columns] = {};
-	for (int p = 0; p < used; p++) max = fmaxf(max, maxima[place(p)]);
+	for (int p = 0; p < used; p++) max = fmaxf(max, parts.max[place + p]);
 	for (int p = 0; p < used; p++) {
-		const int64_t at = place(p);
-		const float weight = expf(maxima[at] - base(max)), *const from = sums + at * a.dim_v + threadIdx.x;
-		total += totals[at] * weight;
+		const float weight = expf(parts.max[place + p] - base(max)), *const from = parts.sum + (place + p) * a.dim_v + threadIdx.x;
+		total += parts.total[place + p] * weight;
 #pragma unroll
 		for (int k = 0; k < join_columns; k++)
 			if (static_cast<int>(threadIdx.x) + k * join_threads < a.dim_v) sum[k] += from[k * join_threads] * weight;
 	}
-	T *const to = a.o + ((b * a.seq_q + i) * a.heads + h) * a.dim_v + threadIdx.x;
+	T *const to = a.o + row * a.dim_v + threadIdx.x;
 #pragma unroll
 	for (int k = 0; k < join_columns; k++)
 		if (static_cast<int>(threadIdx.x) + k * join_threads < a.dim_v) to[k * join_threads] = from_float<T>(keys > 0 ? sum[k] / total : 0.0f);
 	if (a.lse != nullptr && threadIdx.x == 0) a.lse[a.statistic(b, i, h)] = keys > 0 ? log_of(max, total) : a.empty;
-}
-
-// A block a row of o.
-template <class T> __global__ void __launch_bounds__(join_threads) join_parts(Decode<T> a, Parts parts) {
-	const int query = static_cast<int>(blockIdx.x) / a.heads, h = static_cast<int>(blockIdx.x) % a.heads, b = query / a.seq_q, i = query % a.seq_q;
-	const int keys = a.visible(b, i), pages = parts.pages(keys), used = pages > 0 ? (keys + pages * page - 1) / (pages * page) : 0;
-	join_row(a, b, i, h, parts.sum, parts.max, parts.total, used, [&](int p) { return static_cast<int64_t>(blockIdx.x) * parts.count + p; });
 }
 
 template <class T> int launch_join(const Decode<T> &a, const Parts &parts, cudaStream_t stream) {
