@@ -34,7 +34,9 @@ int launch_dependent(void (*kernel)(Parameters...), unsigned blocks, int threads
 	config.blockDim = dim3(static_cast<unsigned>(threads));
 	config.stream = stream;
 	config.attrs = &early;
+#ifndef __CUEMU__ // whose kernels run one after the other
 	config.numAttrs = 1;
+#endif
 	return static_cast<int>(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
