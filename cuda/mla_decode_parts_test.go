@@ -24,9 +24,12 @@ func TestLatentParts(t *testing.T) {
 		}
 	})
 	for _, planted := range []struct{ name, key, from, to string }{
-		{"a part without its last unit", "a bound", "bound(part + 1) - first;", "bound(part + 1) - first - 1;"},
+		{"a part without its last unit", "a bound", "(part + 1) - first;", "(part + 1) - first - 1;"},
 		{"parts of one size", "", "p * share + p * rest / parts", "p * share"},
-		{"the last of many sequences", "", "static_cast<int>((a.batch + warp_size - 1) / warp_size)", "1"},
+		{
+			"the last of many sequences", "",
+			"static_cast<int>((a.batch + warp_size - 1) / warp_size)", "1",
+		},
 		{"a sequence begun before is begun again", "", "left > 0 ? first - start : 0", "0"},
 		{"a sequence's own first unit is a pair of pages", "", "2 * (end - 1),", "2 * end,"},
 		{"what goes on lies where what was begun does", "a place", "skipped > 0 ? 0 :", "skipped > 0 ? 1 :"},
@@ -39,7 +42,7 @@ func TestLatentParts(t *testing.T) {
 		{"no sequence was cut", "", "after <= end ?", "after <= end + all ?"},
 		{"parts that weigh the same", "a join", "expf(s.max[from] - base(max))", "1.0f"},
 		{"the largest of 32 parts", "", "p += warp_size) max", "p += 1 << 20) max"},
-		{"the last part left out", "", "for (int p = cut.first; p <= cut.last; p++)", "for (int p = cut.first; p < cut.last; p++)"},
+		{"the last part left out", "", "p = cut.first; p <= cut.last; p++", "p = cut.first; p < cut.last; p++"},
 		{"the rows of the first group", "", "row / own_rows) +", "0) +"},
 	} {
 		t.Run(planted.name, func(t *testing.T) {

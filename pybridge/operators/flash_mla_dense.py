@@ -17,8 +17,9 @@ def forward(q, cache, block_table, lengths, *, causal, scale, empty_lse, least_l
     """As mla_decode's forward. Its lse of a query that sees nothing is inf."""
     from flash_mla import flash_mla_with_kvcache, get_mla_metadata
     q, cache, block_table, lengths = (x.contiguous() for x in (q, cache, block_table, lengths))
-    o, lse = flash_mla_with_kvcache(q, cache[:, :, None], block_table, lengths, head_dim_v,
-                                    get_mla_metadata()[0], softmax_scale=scale, causal=causal, use_legacy=True)
+    o, lse = flash_mla_with_kvcache(
+        q, cache[:, :, None], block_table, lengths, head_dim_v, get_mla_metadata()[0], softmax_scale=scale,
+        causal=causal, use_legacy=True)
     lse = lse.contiguous()
     return o, lse if empty_lse == "inf" else lse.masked_fill_(lse == math.inf, -math.inf)
 
