@@ -18,7 +18,7 @@
 //   One's exponentials run beside the other's products. What lies in a page past the last token that a row of the block sees is overwritten by zeros,
 //   as P is 0 there, and 0 NaN is NaN. Of two queries of one block a token that only one sees must be finite.
 //   Clocks of a pair of pages: tensor cores 4,352; shared memory 4,736, of which scores 2,304, values 1,152, copies 1,152, P 128; two halves of a
-//   softmax and two of rescaling stand between. Predicted 5,700 with waiting, measured 6,200, of which a slot waits 2,700 for its page. Its 147 KB take
+//   softmax and two of rescaling stand between. Predicted 5,700 with waiting, measured 6,000, of which a slot waits 2,700 for its page. Its 147 KB take
 //   8,600 at the memory's rate, half of that where two groups of heads share them. Short calls wait for instructions: one copy of the loop, not one for
 //   each case, made calls of 60 us 10 us shorter.
 // Source   FlashMLA's schedule of two warpgroups that share one output (DeepSeek-AI 2025, "A Deep-Dive Into The New Flash MLA Kernel"), in another order
