@@ -65,7 +65,8 @@ func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	}
 	peers := report.Finding{
 		Subject: "peers", State: "note", Detail: "not installed: Liger-Kernel, quack-kernels, " +
-			"flash-attn-4, torchao and sgl-flash-mla, to compare with on a GPU", Remedy: "triad setup --peers",
+			"flash-attn-4, torchao and sgl-flash-mla, to compare with on a GPU",
+		Remedy: "triad setup --peers",
 	}
 	if dir := e.HavePeers(i); dir != "" {
 		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}

@@ -25,12 +25,14 @@ class FlashMLA(unittest.TestCase):
             lse[0, 1, 1] = math.inf
             return q[..., :head_dim_v], lse
 
-        module = types.SimpleNamespace(flash_mla_with_kvcache=library, get_mla_metadata=lambda: ("fresh", None))
+        module = types.SimpleNamespace(flash_mla_with_kvcache=library,
+                                       get_mla_metadata=lambda: ("fresh", None))
         with unittest.mock.patch.dict("sys.modules", flash_mla=module):
             o, lse = flash_mla_dense.forward(
                 torch.zeros(2, 2, 3, 576), torch.zeros(4, 64, 576), torch.zeros(2, 2), torch.zeros(2),
                 causal=True, scale=0.5, empty_lse=empty_lse, least_length=0, head_dim_v=512)
-        self.assertEqual((o.shape[3], lse.is_contiguous(), asked["cache"].shape), (512, True, (4, 64, 1, 576)))
+        self.assertEqual((o.shape[3], lse.is_contiguous(), asked["cache"].shape),
+                         (512, True, (4, 64, 1, 576)))
         self.assertEqual((asked["schedule"], asked["causal"], asked["softmax_scale"], asked["use_legacy"]),
                          ("fresh", True, 0.5, True))
         return lse
@@ -42,7 +44,9 @@ class FlashMLA(unittest.TestCase):
 
     def test_declines(self):
         q, table = torch.zeros(1, 1, 2, 576), torch.zeros(1, 1)
-        self.assertIn("head_dim is 64", flash_mla_dense.accepts("forward", q[..., :64], q, table, head_dim_v=32))
+        narrow = q[..., :64]
+        self.assertIn("head_dim is 64",
+                      flash_mla_dense.accepts("forward", narrow, narrow, table, head_dim_v=32))
         self.assertIn("capability 9.0", flash_mla_dense.accepts("forward", q, q, table, head_dim_v=512))
 
 
