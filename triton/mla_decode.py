@@ -12,12 +12,14 @@ Limits   triton: head_dim_v and the rest of head_dim multiples of 16, at most 57
 Source   DeepSeek-AI 2024, arXiv:2405.04434; FlashMLA, flash_mla_with_kvcache
   triton/split   a program takes some heads and a part of a sequence; a second kernel joins the parts of a row
   torch/eager    rows gathered to [batch, tokens, head_dim], two products
+  flashmla/kernel  FlashMLA's dense decoding, with a schedule for each call
 """
 
 import math
 
 import torch
 
+import flash_mla_dense
 from implementation import (
     INTERPRETED,
     Implementation,
@@ -211,4 +213,7 @@ IMPLEMENTATIONS = [
                    constraint="head_dim and head_dim_v multiples of 16, at most 576; a GPU of capability 9.0 "
                               "or higher, below 12.0", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    Implementation("flashmla/kernel", flash_mla_dense.forward, dtypes=flash_mla_dense.DTYPES,
+                   accepts=flash_mla_dense.accepts, constraint=flash_mla_dense.CONSTRAINT,
+                   module=flash_mla_dense.MODULE, **_NAMES),
 ]

@@ -83,6 +83,6 @@ func smallerWords(own, timed op.Case, memory int64) string {
 			changed += fmt.Sprintf(", %s=%d in the place of %d", d.Name, d.Value, was.Value)
 		}
 	}
-	return fmt.Sprintf("%s %v %s is timed at a smaller size%s: the device's memory of %.1f GB must hold %d sets "+
-		"of inputs and outputs", own.Op, own.Pass, own.DType, changed, float64(memory)/1e9, leastSets)
+	return fmt.Sprintf("%s %v %s is timed at a smaller size%s: the device's memory of %.1f GB must hold %d "+
+		"sets of inputs and outputs", own.Op, own.Pass, own.DType, changed, float64(memory)/1e9, leastSets)
 }

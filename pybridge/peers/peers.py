@@ -16,7 +16,7 @@ import sys
 from importlib import metadata
 
 PEERS = {"liger": "liger-kernel", "quack": "quack-kernels", "fa4": "flash-attn-4",
-         "torchao": "torchao"}
+         "torchao": "torchao", "flashmla": "sgl-flash-mla"}
 """What each family of rows is installed as."""
 
 CUTILE = "cutile"

@@ -27,31 +27,27 @@ struct Parts {
 	__device__ int pages(int keys) const { return ((keys + page - 1) / page + count - 1) / count; }
 };
 
-constexpr int join_threads = 128;
+constexpr int join_threads = 128, join_columns = 4; // of a thread: Dv is at most 512
 
-// join_row writes a row of o, and its lse, from `used` parts of sums, maxima and totals, part p at place(p): each as much as exp(its maximum - the
-// largest) says.
-template <class T, class Place>
-__device__ void join_row(const Decode<T> &a, int64_t row, const float *sums, const float *maxima, const float *totals, int used, Place place) {
-	const int64_t b = row / a.heads / a.seq_q;
-	const int h = static_cast<int>(row % a.heads), i = static_cast<int>(row / a.heads % a.seq_q), keys = a.visible(b, i);
-	float max = -INFINITY, total = 0;
-	for (int p = 0; p < used; p++) max = fmaxf(max, maxima[place(p)]);
-	for (int p = 0; p < used; p++) total += totals[place(p)] * expf(maxima[place(p)] - base(max));
-	for (int c = static_cast<int>(threadIdx.x); c < a.dim_v; c += join_threads) {
-		float sum = 0;
-		for (int p = 0; p < used; p++) sum += sums[place(p) * a.dim_v + c] * expf(maxima[place(p)] - base(max));
-		a.o[row * a.dim_v + c] = from_float<T>(keys > 0 ? sum / total : 0.0f);
-	}
-	if (a.lse != nullptr && threadIdx.x == 0) a.lse[a.statistic(b, i, h)] = keys > 0 ? log_of(max, total) : a.empty;
-}
-
-// A block a row of o.
+// A block a row of o, and its lse, from its parts: each as much as exp(its maximum - the largest) says.
 template <class T> __global__ void __launch_bounds__(join_threads) join_parts(Decode<T> a, Parts parts) {
-	const int64_t row = blockIdx.x, b = row / a.heads / a.seq_q;
-	const int keys = a.visible(b, static_cast<int>(row / a.heads % a.seq_q));
-	const int pages = parts.pages(keys), used = pages > 0 ? (keys + pages * page - 1) / (pages * page) : 0;
-	join_row(a, row, parts.sum, parts.max, parts.total, used, [&](int p) { return row * parts.count + p; });
+	const int query = static_cast<int>(blockIdx.x) / a.heads, h = static_cast<int>(blockIdx.x) % a.heads, b = query / a.seq_q, i = query % a.seq_q;
+	const int keys = a.visible(b, i), pages = parts.pages(keys), used = pages > 0 ? (keys + pages * page - 1) / (pages * page) : 0;
+	const int64_t row = blockIdx.x, place = row * parts.count;
+	float max = -INFINITY, total = 0, sum[join_columns] = {};
+	for (int p = 0; p < used; p++) max = fmaxf(max, parts.max[place + p]);
+	for (int p = 0; p < used; p++) {
+		const float weight = expf(parts.max[place + p] - base(max)), *const from = parts.sum + (place + p) * a.dim_v + threadIdx.x;
+		total += parts.total[place + p] * weight;
+#pragma unroll
+		for (int k = 0; k < join_columns; k++)
+			if (static_cast<int>(threadIdx.x) + k * join_threads < a.dim_v) sum[k] += from[k * join_threads] * weight;
+	}
+	T *const to = a.o + row * a.dim_v + threadIdx.x;
+#pragma unroll
+	for (int k = 0; k < join_columns; k++)
+		if (static_cast<int>(threadIdx.x) + k * join_threads < a.dim_v) to[k * join_threads] = from_float<T>(keys > 0 ? sum[k] / total : 0.0f);
+	if (a.lse != nullptr && threadIdx.x == 0) a.lse[a.statistic(b, i, h)] = keys > 0 ? log_of(max, total) : a.empty;
 }
 
 template <class T> int launch_join(const Decode<T> &a, const Parts &parts, cudaStream_t stream) {

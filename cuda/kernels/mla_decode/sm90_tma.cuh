@@ -1,6 +1,7 @@
 // sm90_tma.cuh: attention over latent rows of a paged cache on Hopper's tensor cores (sm_90a): 64 rows a block, which are heads of a sequence's queries,
 // and a part of the work of sm90_schedule.cuh. Online softmax in fp32, P rounded to 16 bits. Rows of 576, values of 512.
-//   One thread has the copy engine bring q, and pages of 64 tokens into two slots, each page as two halves of the columns of v. Two warpgroups multiply:
+//   One thread has the copy engine bring q, and pages of 64 tokens into two slots, 64 columns at a time, each with a barrier: products begin as they
+//   arrive. A slot is freed by halves of the columns of v. Two warpgroups multiply:
 //   the first makes scores of even pages, the second of odd ones; of the sums each has 256 columns, over all pages. So each page's P is the operand of
 //   both: of its maker in registers, of the other in shared memory, in the 64 columns of the page that are no values. At each pair of pages:
 //
@@ -17,8 +18,9 @@
 //   One's exponentials run beside the other's products. What lies in a page past the last token that a row of the block sees is overwritten by zeros,
 //   as P is 0 there, and 0 NaN is NaN. Of two queries of one block a token that only one sees must be finite.
 //   Clocks of a pair of pages: tensor cores 4,352; shared memory 4,736, of which scores 2,304, values 1,152, copies 1,152, P 128; two halves of a
-//   softmax and two of rescaling stand between. Predicted 5,700 with waiting, measured 8,900. Its 147 KB take 8,600 at the memory's rate, half of
-//   that where two groups of heads share them.
+//   softmax and two of rescaling stand between. Predicted 5,700 with waiting, measured 6,000, of which a slot waits 2,700 for its page. Its 147 KB take
+//   8,600 at the memory's rate, half of that where two groups of heads share them. Short calls wait for instructions: one copy of the loop, not one for
+//   each case, made calls of 60 us 10 us shorter.
 // Source   FlashMLA's schedule of two warpgroups that share one output (DeepSeek-AI 2025, "A Deep-Dive Into The New Flash MLA Kernel"), in another order
 #ifndef TRIAD_MLA_DECODE_SM90_TMA_CUH
 #define TRIAD_MLA_DECODE_SM90_TMA_CUH
@@ -31,7 +33,7 @@ namespace latent {
 // TmaPlan divides a block's shared memory: q, two slots of a page, maxima and totals of each warpgroup, barriers.
 struct TmaPlan : Large {
 	static constexpr int panel = panel_of(page), slot = panels * panel, slots = slot, tops = slots + 2 * slot, totals = tops + 2 * own_rows * 4;
-	static constexpr int q_full = totals + 2 * own_rows * 4, q_empty = q_full + 8, full = q_empty + 8, empty = full + 4 * 8, used = empty + 4 * 8;
+	static constexpr int q_full = totals + 2 * own_rows * 4, q_empty = q_full + 8, full = q_empty + 8, empty = full + 2 * panels * 8, used = empty + 4 * 8;
 	static constexpr int bytes = used + hopper::tile_alignment;
 	static constexpr int even_ready = 1, odd_ready = 2, totals_ready = 3, together = 4; // named barriers; the last one of each warpgroup
 	static constexpr int rest = value_panels; // the panel that has no values, and then P
@@ -39,20 +41,17 @@ struct TmaPlan : Large {
 	static constexpr int producer_registers = 40, consumer_registers = 232;
 
 	// Half h of a slot's columns has the panels from 4 h on; the half that is brought last has the rest too. Warpgroup h frees it.
-	__device__ static int half_at(int which, int slot, int half) { return which + 8 * (2 * slot + half); }
+	__device__ static int empty_at(int slot, int half) { return empty + 8 * (2 * slot + half); }
+	__device__ static int full_at(int slot, int panel) { return full + 8 * (panels * slot + panel); }
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// bring_half brings a half of a page, of the panels from `panel` on, to the same place in each block of the cluster.
-template <int Blocks> __device__ inline void bring_half(uint32_t slot, int half, bool rest, const hopper::HeadMap *cache, int block, uint32_t full) {
-	const auto bring = [&](int panel) {
-		const uint32_t to = slot + panel * TmaPlan::panel;
-		if constexpr (Blocks > 1) hopper::copy_rows_to_each(to, cache, 64 * panel, 0, 0, block, full, (1 << Blocks) - 1);
-		else hopper::copy_rows(to, cache, 64 * panel, 0, 0, block, full);
-	};
-#pragma unroll
-	for (int p = 0; p < 4; p++) bring(4 * half + p);
-	if (rest) bring(TmaPlan::rest);
+// bring_panel brings 64 columns of a page to the same place in each block of the cluster.
+template <int Blocks> __device__ inline void bring_panel(uint32_t memory, int slot, int panel, const hopper::HeadMap *cache, int block) {
+	using Plan = TmaPlan;
+	const uint32_t to = memory + Plan::slots + slot * Plan::slot + panel * Plan::panel, full = memory + Plan::full_at(slot, panel);
+	if constexpr (Blocks > 1) hopper::copy_rows_to_each(to, cache, 64 * panel, 0, 0, block, full, (1 << Blocks) - 1);
+	else hopper::copy_rows(to, cache, 64 * panel, 0, 0, block, full);
 }
 
 // What the producer's one thread does. Of two blocks each brings the half of its own rank.
@@ -76,27 +75,35 @@ __device__ inline void bring_pages(const Decode<T> &a, const hopper::HeadMap *q,
 			const int slot = number % 2, next = number + 1 < end ? *(entry += step) : 0;
 			if (far >= 0 && number % groups == group) hopper::prefetch_bytes(a.rows_at(far), Plan::slot);
 			far = number + 1 + Plan::ahead < end ? entry[Plan::ahead * step] : -1;
-			const uint32_t to = memory + Plan::slots + slot * Plan::slot, parity = phases >> slot & 1;
+			const uint32_t parity = phases >> slot & 1;
+			const auto expect = [&](int panel) { hopper::barrier_arrive_expecting(memory + Plan::full_at(slot, panel), Plan::panel); };
 			if constexpr (Blocks > 1) { // the other half comes from the other block
-				const uint32_t full = memory + Plan::half_at(Plan::full, slot, 1 - rank);
-				hopper::barrier_wait(full, parity); // the one before has come
-				hopper::barrier_arrive_expecting(full, (rank == slot ? 5 : 4) * Plan::panel);
+				const auto wait_and_expect = [&](int panel) {
+					hopper::barrier_wait(memory + Plan::full_at(slot, panel), parity); // the one before has come
+					expect(panel);
+				};
+#pragma unroll
+				for (int p = 0; p < 4; p++) wait_and_expect(4 * (1 - rank) + p);
+				if (rank == slot) wait_and_expect(Plan::rest);
 			}
 #pragma unroll
 			for (int k = 0; k < 2; k++) {
 				const int half = k == 0 ? slot : 1 - slot;
 				if (Blocks > 1 && half != rank) continue;
-				const uint32_t full = memory + Plan::half_at(Plan::full, slot, half);
-				hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, half), parity);
-				hopper::barrier_arrive_expecting(full, (4 + k) * Plan::panel);
-				bring_half<Blocks>(to, half, k == 1, cache, block, full);
+				hopper::barrier_wait(memory + Plan::empty_at(slot, half), parity);
+#pragma unroll
+				for (int p = 0; p < 4 + k; p++) {
+					const int panel = p < 4 ? 4 * half + p : Plan::rest;
+					expect(panel);
+					bring_panel<Blocks>(memory, slot, panel, cache, block);
+				}
 			}
 			phases ^= 1u << slot;
 			block = next;
 		}
 	}
 	if constexpr (Blocks > 1) // the other block's last arrivals
-		for (int slot = 0; slot < 2; slot++) hopper::barrier_wait(memory + Plan::half_at(Plan::empty, slot, rank), phases >> slot & 1);
+		for (int slot = 0; slot < 2; slot++) hopper::barrier_wait(memory + Plan::empty_at(slot, rank), phases >> slot & 1);
 }
 
 // PageConsumer is a warpgroup that multiplies: its scores are those of slot Group, its sums the columns from 256 Group on.
@@ -109,15 +116,15 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 	uint32_t memory;
 	int group, quarter, lane; // quarter: the warp of the four
 	uint32_t phases;  // bits: of the slots, and of q
-	int b, seen[2];  // the sequence, and how many tokens the thread's two rows see
+	int b, seen[2], seen_by_all; // the sequence, and how many tokens the thread's two rows see, and each row
 	float o[columns / 8][4], max[2], total[2];
 
 	__device__ uint32_t slot(int number) const { return memory + Plan::slots + number * Plan::slot; }
 	__device__ uint32_t values(int number) const { return slot(number) + 4 * Group * Plan::panel; }
 	__device__ float *statistics(int at, int of) const { return reinterpret_cast<float *>(rows + at) + of * own_rows + 16 * quarter + lane / 4; }
-	__device__ void await(int number, int half) const { hopper::barrier_wait(memory + Plan::half_at(Plan::full, number, half), phases >> number & 1); }
+	__device__ void await_panel(int number, int panel) const { hopper::barrier_wait(memory + Plan::full_at(number, panel), phases >> number & 1); }
 	__device__ void free_half(int number) {
-		const uint32_t empty = memory + Plan::half_at(Plan::empty, number, Group);
+		const uint32_t empty = memory + Plan::empty_at(number, Group);
 		if constexpr (Blocks > 1) {
 			if (lane == 0) hopper::barrier_arrive_at(empty, Group);
 		} else {
@@ -130,39 +137,49 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 	}
 	__device__ void begin_scores(float (&s)[8][4]) const {
 		const uint32_t x = slot(Group);
-		await(Group, Group);
-		hopper::fence();
-		multiply_panels<T, 4, Plan::panel, Plan::panel>(s, memory + 4 * Group * Plan::panel, x + 4 * Group * Plan::panel);
-		await(Group, 1 - Group);
-		hopper::fence(); // where ptxas has to add one behind a branch it waits for each product
-		multiply_panels<T, 4, Plan::panel, Plan::panel>(s, memory + 4 * (1 - Group) * Plan::panel, x + 4 * (1 - Group) * Plan::panel, true);
-		multiply_panels<T, 1, Plan::panel, Plan::panel>(s, memory + Plan::rest * Plan::panel, x + Plan::rest * Plan::panel, true);
+#pragma unroll
+		for (int k = 0; k < Plan::panels; k++) {
+			const int panel = k == Plan::rest ? k : (k + 4 * Group) % 8;
+			await_panel(Group, panel);
+			hopper::fence(); // where ptxas has to add one behind a branch it waits for each product
+			multiply_panels<T, 1, Plan::panel, Plan::panel>(s, memory + panel * Plan::panel, x + panel * Plan::panel, k > 0);
+		}
 		hopper::commit();
 	}
-	// weigh turns scores of a page into P, rounded, in registers and in shared memory; tell lets the other warpgroup have it.
-	__device__ void weigh(float (&s)[8][4], uint32_t (&p)[4][4], int number, float (&fall)[2]) {
-		float top[2] = {max[0], max[1]};
+	// scale_scores makes sums of products scores; what a row does not see is -inf.
+	__device__ void scale_scores(float (&s)[8][4], int number) const {
 #pragma unroll
 		for (int n = 0; n < 8; n++)
 #pragma unroll
-			for (int e = 0; e < 4; e++) {
-				const int token = number * page + 8 * n + lane % 4 * 2 + e % 2;
-				s[n][e] = token < seen[e / 2] ? __fmul_rn(s[n][e], a.scale) : -INFINITY; // not one with the subtraction that follows
-				top[e / 2] = fmaxf(top[e / 2], s[n][e]);
-			}
+			for (int e = 0; e < 4; e++) s[n][e] = __fmul_rn(s[n][e], a.scale); // not one with the subtraction that follows
+		if (all_see(number)) return;
 #pragma unroll
-		for (int half = 0; half < 2; half++) {
-			top[half] = warp_reduce<4>(top[half], Max());
-			if (lane % 4 == 0) statistics(Plan::tops, Group)[8 * half] = top[half];
-			fall[half] = hopper::power_of_two((max[half] - base(top[half])) * log2_e);
-			float more = 0;
+		for (int n = 0; n < 8; n++)
 #pragma unroll
-			for (int n = 0; n < 8; n++)
+			for (int e = 0; e < 4; e++)
+				if (number * page + 8 * n + lane % 4 * 2 + e % 2 >= seen[e / 2]) s[n][e] = -INFINITY;
+	}
+	// weigh turns scores of a page into weights, fp32; fall is what sums of the largest score before are worth.
+	__device__ void weigh(float (&s)[8][4], float (&fall)[2]) {
+		float top[2] = {max[0], max[1]}, more[2] = {0, 0};
 #pragma unroll
-				for (int e = 2 * half; e < 2 * half + 2; e++) more += s[n][e] = hopper::power_of_two((s[n][e] - base(top[half])) * log2_e);
-			total[half] = total[half] * fall[half] + more;
-			max[half] = top[half];
-		}
+		for (int n = 0; n < 8; n++)
+#pragma unroll
+			for (int e = 0; e < 4; e++) top[e / 2] = fmaxf(top[e / 2], s[n][e]);
+#pragma unroll
+		for (int half = 0; half < 2; half++) top[half] = warp_reduce<4>(top[half], Max());
+#pragma unroll
+		for (int n = 0; n < 8; n++)
+#pragma unroll
+			for (int e = 0; e < 4; e++) more[e / 2] += s[n][e] = hopper::power_of_two((s[n][e] - base(top[e / 2])) * log2_e);
+		raise(top, fall);
+		total[0] += more[0], total[1] += more[1];
+	}
+	// put rounds weights to P, in registers and in shared memory; tell lets the other warpgroup have it.
+	__device__ void put(const float (&s)[8][4], uint32_t (&p)[4][4]) {
+#pragma unroll
+		for (int half = 0; half < 2; half++)
+			if (lane % 4 == 0) statistics(Plan::tops, Group)[8 * half] = max[half];
 		hopper::named_sync(Plan::together + Group, warpgroup); // all four warps have their scores: the product has read the panel that P goes to
 		unsigned char *const to = rows + Plan::slots + Group * Plan::slot + Plan::rest * Plan::panel;
 #pragma unroll
@@ -173,6 +190,15 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 				*reinterpret_cast<uint32_t *>(to + word_at(quarter, lane, half, 8 * n)) = p[n / 2][n % 2 * 2 + half];
 			}
 	}
+	// raise takes a new largest score; fall is what sums of the one before are worth.
+	__device__ void raise(const float (&top)[2], float (&fall)[2]) {
+#pragma unroll
+		for (int half = 0; half < 2; half++) {
+			fall[half] = hopper::power_of_two((max[half] - base(top[half])) * log2_e);
+			total[half] *= fall[half];
+			max[half] = top[half];
+		}
+	}
 	__device__ void tell() const {
 		hopper::fence_stores();
 		hopper::named_arrive(Group == 0 ? Plan::even_ready : Plan::odd_ready, 2 * warpgroup);
@@ -180,13 +206,8 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 	// follow waits for the other warpgroup's P and takes over its largest scores.
 	__device__ void follow(float (&fall)[2]) {
 		hopper::named_sync(Group == 0 ? Plan::odd_ready : Plan::even_ready, 2 * warpgroup);
-#pragma unroll
-		for (int half = 0; half < 2; half++) {
-			const float top = statistics(Plan::tops, 1 - Group)[8 * half];
-			fall[half] = hopper::power_of_two((max[half] - base(top)) * log2_e);
-			total[half] *= fall[half];
-			max[half] = top;
-		}
+		const float top[2] = {statistics(Plan::tops, 1 - Group)[0], statistics(Plan::tops, 1 - Group)[8]};
+		raise(top, fall);
 	}
 	__device__ void rescale(const float (&fall)[2]) {
 		if (!__any_sync(all_lanes, !(fall[0] == 1 && fall[1] == 1))) return; // no new largest score
@@ -197,6 +218,7 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 	}
 	// clear overwrites this warpgroup's columns of v of tokens that no row sees.
 	__device__ void clear(int number) const {
+		if (all_see(number)) return;
 		int tokens = seen_by_any() - number * page;
 		if (tokens >= page) return;
 		if (tokens < 0) tokens = 0;
@@ -220,59 +242,74 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 		add_product<T, page>(o, slot(1 - Group) + Plan::rest * Plan::panel, values(1 - Group));
 		hopper::commit();
 	}
-	// take_pair takes an even page and, with Two, the odd one after it; Last: they are the last of a piece.
-	template <bool Two, bool Last> __device__ void take_pair(int number) {
+	// take_pair takes an even page and, with two, the odd one after it; last: of a piece. That a page is there is known from P of the warpgroup that has
+	// waited for it. All cases are one function, as its instructions are fetched from memory first.
+	__device__ void take_pair(int number, bool two, bool last) {
 		float s[8][4], fall[2];
 		uint32_t p[4][4];
 		if constexpr (Group == 0) {
 			begin_scores(s);
 			hopper::wait_for<0>();
 			hopper::changed(s);
-			if (Last) free_q();
-			weigh(s, p, number, fall);
-			rescale(fall);
-			if (Last) clear(number);
-			add(p);
+			if (last) free_q();
+			scale_scores(s, number);
+			weigh(s, fall);
+			put(s, p);
 			tell();
-			if (Two) follow(fall);
+			rescale(fall);
+			clear(number);
+			add(p);
 			hopper::wait_for<0>();
 			hopper::changed(o);
 			free_half(0);
-			if (!Two) return;
-			rescale(fall);
-			await(1, Group);
-			if (Last) clear(number + 1);
-			add_other();
-		} else {
-			if (Two) {
-				begin_scores(s);
-				hopper::wait_for<0>(); // ptxas would, before O is rescaled
-				hopper::changed(s);
-			}
-			if (Last) free_q();
+			if (!two) return;
 			follow(fall);
 			rescale(fall);
-			await(0, Group);
-			if (Last) clear(number);
+			clear(number + 1);
 			add_other();
-			if (Two) {
-				weigh(s, p, number + 1, fall);
-				tell();
+		} else {
+			if (!two) {
+				take_other(number);
+				return;
 			}
+			begin_scores(s);
+			hopper::wait_for<0>(); // ptxas would, before O is rescaled
+			hopper::changed(s);
+			if (last) free_q();
+			scale_scores(s, number + 1); // not beside a product, because of its branch
+			follow(fall);
+			rescale(fall);
+			clear(number);
+			add_other();
+			weigh(s, fall);
+			put(s, p);
+			tell();
 			hopper::wait_for<0>();
 			hopper::changed(o);
 			free_half(0);
-			if (!Two) return;
 			rescale(fall);
-			if (Last) clear(number + 1);
+			clear(number + 1);
 			add(p);
 		}
 		hopper::wait_for<0>();
 		hopper::changed(o);
 		free_half(1);
 	}
+	// take_other is what the second warpgroup does with an even page that is the last.
+	__device__ void take_other(int number) {
+		float fall[2];
+		free_q();
+		follow(fall);
+		rescale(fall);
+		clear(number);
+		add_other();
+		hopper::wait_for<0>();
+		hopper::changed(o);
+		free_half(0);
+	}
+	__device__ bool all_see(int number) const { return (number + 1) * page <= seen_by_all; }
 	__device__ int seen_by_any() const { return a.visible(b, (min((group + 1) * own_rows, a.seq_q * a.heads) - 1) / a.heads); }
-	__device__ int row() const { return group * own_rows + 16 * quarter + lane / 4; }
+	__device__ int row() const { return hopper::fresh(group * own_rows + 16 * quarter + lane / 4); } // what follows from it takes no registers of pieces
 	__device__ void take_piece(const Piece &w) {
 		b = w.b;
 #pragma unroll
@@ -289,10 +326,9 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 		if (w.first < stop) {
 			hopper::barrier_wait(memory + Plan::q_full, phases >> 2);
 			phases ^= 4;
-			int number = w.first;
-			for (; number + 2 < stop; number += 2) take_pair<true, false>(number);
-			if (number + 1 < stop) take_pair<true, true>(number);
-			else take_pair<false, true>(number);
+			seen_by_all = a.visible(b, group * own_rows / a.heads);
+#pragma unroll 1
+			for (int number = w.first; number < stop; number += 2) take_pair(number, number + 1 < stop, number + 2 >= stop);
 			exchange_totals();
 		}
 		if (w.slot < 0) write_rows();
@@ -326,8 +362,8 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 		const hopper::SumsPlace<T> to = {a.o + static_cast<int64_t>(b) * all * a.dim_v, all, a.dim_v, row(), Group * columns};
 		hopper::store_wide(o, to, [](float x) { return x; });
 	}
-	__device__ void write_sums(int at) {
-		const int64_t first = schedule.place(at, group), place = first + 16 * quarter + lane / 4;
+	__device__ void write_sums(int slot) {
+		const int64_t part = blockIdx.x / schedule.groups, first = schedule.place(2 * part + slot, group), place = first + row() - group * own_rows;
 		if (Group == 0 && lane % 4 == 0)
 #pragma unroll
 			for (int half = 0; half < 2; half++) schedule.max[place + 8 * half] = max[half], schedule.total[place + 8 * half] = total[half];
@@ -339,7 +375,7 @@ template <class T, int Blocks, int Group> struct PageConsumer {
 template <class T, int Blocks, int Group>
 __device__ inline void take_pages(const Decode<T> &a, const Schedule &s, Range range, int group, unsigned char *rows, uint32_t memory, int quarter,
                                   int lane) {
-	PageConsumer<T, Blocks, Group> c = {a, s, rows, memory, group, quarter, lane, 0, 0, {}, {}, {}, {}};
+	PageConsumer<T, Blocks, Group> c = {a, s, rows, memory, group, quarter, lane, 0, 0, {}, 0, {}, {}, {}};
 	for (Piece w; range.next(a, w);) c.take_piece(w);
 }
 #endif
@@ -356,8 +392,8 @@ __global__ void __launch_bounds__(wide_threads, 1)
 	if (threadIdx.x == 0) {
 		hopper::barrier_init(memory + Plan::q_full, 1);
 		hopper::barrier_init(memory + Plan::q_empty, 2 * warpgroup / 32);
+		for (int i = 0; i < 2 * Plan::panels; i++) hopper::barrier_init(memory + Plan::full + 8 * i, 1);
 		for (int half = 0; half < 4; half++) {
-			hopper::barrier_init(memory + Plan::full + 8 * half, 1);
 			hopper::barrier_init(memory + Plan::empty + 8 * half, Blocks * warpgroup / 32);
 		}
 		hopper::fence_init();
@@ -371,15 +407,12 @@ __global__ void __launch_bounds__(wide_threads, 1)
 		hopper::cluster_arrive();
 		hopper::cluster_wait();
 	}
+	if (threadIdx.x == 32 && group == 0) range.tell(a, s.cuts);
+	hopper::next_may_start();
 	const int number = __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0), lane = static_cast<int>(threadIdx.x) % 32;
 	if (number < 4) {
 		hopper::give_registers<Plan::producer_registers>();
 		if (threadIdx.x == 0) bring_pages<T, Blocks>(a, &q, &cache, range, group, s.groups, rank, memory);
-		if (threadIdx.x == 32 && group == 0) {
-			Piece w;
-			while (range.next(a, w)) {}
-			s.cuts[range.part] = range.cut(a);
-		}
 		return;
 	}
 	hopper::take_registers<Plan::consumer_registers>();
