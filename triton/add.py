@@ -7,6 +7,7 @@ Limits   rows or cols = 0 launches nothing.
 Source   NVIDIA, CUDA C++ Programming Guide: vector addition
   triton/block   a block of elements per program
   torch/eager    x + y
+  torch/compile  the same through Inductor
 """
 
 import torch
@@ -15,8 +16,10 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
+    compile_for,
     differentiable_row,
     next_power_of_2,
+    on_gpu,
     tl,
     triton,
 )
@@ -91,4 +94,6 @@ _NAMES = {"outputs": ("z",), "gradients": ("grad_x", "grad_y")}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
     differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, **_NAMES),
+    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, compiled=True,
+                               **_NAMES)),
 ]

@@ -7,6 +7,7 @@ Limits   rows or cols = 0 launches nothing.
 Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA developer blog
   triton/block   a block of elements per program
   torch/eager    x.clone
+  torch/compile  the same through Inductor
 """
 
 import torch
@@ -15,8 +16,10 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
+    compile_for,
     differentiable_row,
     next_power_of_2,
+    on_gpu,
     tl,
     triton,
 )
@@ -66,4 +69,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True,
+                               **_NAMES)),
 ]

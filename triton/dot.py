@@ -7,6 +7,7 @@ Limits   n = 0 gives 0.
 Source   Sanders and Kandrot 2010, CUDA by Example, section 5.3: dot product
   triton/two_stage  programs add up the products of every so-many-th block, and one adds up what they found
   torch/eager       torch.dot, which BLAS computes; 16 bits through fp32, for torch.dot may add up in 16 bits
+  torch/compile     the same through Inductor
 """
 
 import torch
@@ -16,9 +17,11 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
+    compile_for,
     dense,
     differentiable_row,
     next_power_of_2,
+    on_gpu,
     tl,
     triton,
 )
@@ -97,4 +100,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_a", "grad_b")}
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     differentiable_row("torch/eager", in_fp32, 2, DIFFERENTIABLE, **_NAMES),
+    *on_gpu(differentiable_row("torch/compile", compile_for(in_fp32), 2, DIFFERENTIABLE, compiled=True,
+                               **_NAMES)),
 ]

@@ -7,6 +7,7 @@ Special  An element that is dropped is 0, whatever it is.
 Source   Srivastava et al. 2014, Dropout; Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3
   triton/block   a counter for each four neighbours of a block, whose words are joined in their order
   torch/eager    the words in int64, whose products wrap as those of 64 bits do, then a choice
+  torch/compile  the same through Inductor
 """
 
 import struct
@@ -14,7 +15,17 @@ import struct
 import torch
 
 from elementwise import BLOCK
-from implementation import DENSE, Implementation, ceildiv, dense, next_power_of_2, tl, triton
+from implementation import (
+    DENSE,
+    Implementation,
+    ceildiv,
+    compile_for,
+    dense,
+    next_power_of_2,
+    on_gpu,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 LOW = 0xFFFFFFFF  # the low 32 bits
@@ -89,4 +100,6 @@ _NAMES = {"outputs": ("y", "mask"), "gradients": ("grad_x",)}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
+    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward), compiled=True,
+                           **_NAMES)),
 ]

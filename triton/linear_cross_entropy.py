@@ -11,6 +11,10 @@ Source   Hsu et al. 2024, arXiv:2410.10989 (chunks)
   triton/chunked  never more logits than those of CHUNK tokens; one pass over the chunks either way
   torch/chunked   the same in torch's products
   torch/eager     torch.nn.functional.cross_entropy of all logits, of the tokens that count
+  torch/compile   the formula through Inductor, the logits of ignored tokens among the others
+  liger/kernel    Liger-Kernel's chunks, whose forward computes the gradients; those of weight added in fp32
+  cce/kernel      cut-cross-entropy: logits in tiles that never lie in memory, every gradient computed
+  cce/filtered    the same as its users call it: tiles of small gradients are left out
 """
 
 import torch
@@ -18,7 +22,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    compile_for,
     differentiable_row,
+    gradients,
+    on_gpu,
     rounded,
     short_rows,
     sixteen_bit,
@@ -226,11 +233,48 @@ def _in_fp32(a, b):
     return a.float() @ b.float()
 
 
+def _whole(hidden, weight, target, *, ignore_index, reduction):
+    hidden = hidden.where((target != ignore_index)[:, None], 0)  # whatever it holds
+    return reference(hidden, weight, target, ignore_index=ignore_index, reduction=reduction)[0]
+
+
+def _liger(hidden, weight, target, *, ignore_index, reduction):
+    from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
+    return LigerFusedLinearCrossEntropyFunction.apply(
+        hidden, weight, target, None, None, ignore_index, 0.0, 0.0, reduction, None, False,
+        torch.float32)[0].reshape(-1)
+
+
+def _liger_backward(hidden, weight, target, grad_loss, **attributes):
+    return gradients(_liger, (hidden, weight, target), (grad_loss,), DIFFERENTIABLE, **attributes)
+
+
+def _cce(filtering):
+    """cut-cross-entropy's loss; filtering is which gradients it leaves out."""
+    def loss(hidden, weight, target, *, ignore_index, reduction):
+        from cut_cross_entropy import linear_cross_entropy
+        return linear_cross_entropy(hidden, weight, target, ignore_index=ignore_index, reduction=reduction,
+                                    filter_eps=filtering).reshape(-1)
+    return loss
+
+
+def _accepts_tokens(direction, hidden, *rest, **attributes):
+    return None if hidden.shape[0] else "linear_cross_entropy: a peer's row takes at least one token"
+
+
 _NAMES = {"outputs": ("loss", "lse"), "gradients": ("grad_hidden", "grad_weight"),
           "contract": sixteen_bit("stored")}
+_LOSS = _NAMES | {"outputs": ("loss",)}
+_PEER = _LOSS | {"accepts": _accepts_tokens, "constraint": "at least one token"}
+_CCE = _PEER | {"module": "cut_cross_entropy", "dtypes": ("fp16", "bf16")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/chunked", forward, backward, **_NAMES),
     Implementation("torch/chunked", chunked, chunked_backward, **_NAMES),
-    differentiable_row("torch/eager", eager, 3, DIFFERENTIABLE, **(_NAMES | {"outputs": ("loss",)})),
+    differentiable_row("torch/eager", eager, 3, DIFFERENTIABLE, **_LOSS),
+    *on_gpu(differentiable_row("torch/compile", compile_for(_whole), 3, DIFFERENTIABLE, compiled=True, **_LOSS)),
+    Implementation("liger/kernel", _liger, _liger_backward, recomputes=True,
+                   module="liger_kernel.ops.fused_linear_cross_entropy", **_PEER),
+    differentiable_row("cce/kernel", _cce(None), 3, DIFFERENTIABLE, **_CCE),
+    differentiable_row("cce/filtered", _cce("high"), 3, DIFFERENTIABLE, **_CCE),
 ]

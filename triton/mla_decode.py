@@ -12,6 +12,7 @@ Limits   triton: head_dim_v and the rest of head_dim multiples of 16, at most 57
 Source   DeepSeek-AI 2024, arXiv:2405.04434; FlashMLA, flash_mla_with_kvcache
   triton/split   a program takes some heads and a part of a sequence; a second kernel joins the parts of a row
   torch/eager    rows gathered to [batch, tokens, head_dim], two products
+  torch/compile  the same through Inductor
 """
 
 import math
@@ -22,7 +23,9 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
+    compile_for,
     next_power_of_2,
+    on_gpu,
     sixteen_bit,
     tl,
     too_old,
@@ -211,4 +214,5 @@ IMPLEMENTATIONS = [
                    constraint="head_dim and head_dim_v multiples of 16, at most 576; a GPU of capability 9.0 "
                               "or higher, below 12.0", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

@@ -6,6 +6,7 @@ Limits   n = 0 launches nothing.
 Source   NVIDIA, Using Shared Memory in CUDA C/C++, developer blog 2013
   triton/block   a block of elements per program, read from the last to the first
   torch/eager    torch.flip
+  torch/compile  the same through Inductor
 """
 
 import torch
@@ -15,9 +16,11 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
+    compile_for,
     dense,
     differentiable_row,
     next_power_of_2,
+    on_gpu,
     tl,
     triton,
 )
@@ -61,4 +64,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True,
+                               **_NAMES)),
 ]

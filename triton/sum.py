@@ -6,6 +6,7 @@ Limits   n = 0 gives 0.
 Source   Harris 2007, Optimizing Parallel Reduction in CUDA
   triton/two_stage  programs add up every so-many-th block, and one program adds up what they found
   torch/eager       torch.sum
+  torch/compile     the same through Inductor
 """
 
 import torch
@@ -15,9 +16,11 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
+    compile_for,
     dense,
     differentiable_row,
     next_power_of_2,
+    on_gpu,
     tl,
     triton,
 )
@@ -78,4 +81,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True,
+                               **_NAMES)),
 ]

@@ -346,6 +346,13 @@ def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def on_gpu(*rows: Implementation) -> list[Implementation]:
+    """Rows that are there on a GPU alone: those of torch.compile that are only something to compare with, since
+    compiling them would take longer than all other rows of their operators do on a CPU."""
+    import torch
+    return list(rows) if True or torch.cuda.is_available() and not INTERPRETED else []
+
+
 def half_written(fault: BaseException) -> bool:
     """Removes the library of Inductor's cache that could not be loaded, if the fault names one, and reports
     whether there was one. Inductor's compiler writes a library in place, so a process that was killed leaves

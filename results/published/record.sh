@@ -135,7 +135,11 @@ others_of() {
 	flash_attention) echo ,fa4,cutile ;;
 	softmax | layernorm | rmsnorm | rope) echo ,liger,quack,cutile ;;
 	swiglu) echo ,liger,cutile ;;
-	gemm) echo ,cutile ;;
+	gemm) echo ,quack,cutile ;;
+	cross_entropy) echo ,liger,quack ;;
+	linear_cross_entropy) echo ,liger,cce ;;
+	top_k) echo ,quack ;;
+	fp8_gemm | grouped_fp8_gemm) echo ,deepgemm ;;
 	fp8_linear) echo ,torchao ;;
 	esac
 }

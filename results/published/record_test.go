@@ -113,8 +113,8 @@ func TestRecordHasEveryOperator(t *testing.T) {
 func TestRecordPassesEveryPeer(t *testing.T) {
 	folder := t.TempDir()
 	session := filepath.Join(folder, "session")
-	_, calls := recordSession(t, folder, session, "1000", "attention", "fp8_gemm", "gemm", "softmax", "layernorm",
-		"swiglu", "rope", "catalogue")
+	_, calls := recordSession(t, folder, session, "1000", "attention", "fp8_gemm", "gemm", "softmax",
+		"layernorm", "swiglu", "rope", "catalogue")
 	timed := map[string][]string{}
 	for _, call := range strings.Split(strings.TrimSpace(calls), "\n") {
 		words := strings.Fields(call)
