@@ -100,6 +100,6 @@ _NAMES = {"outputs": ("y", "mask"), "gradients": ("grad_x",)}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward), compiled=True,
-                           **_NAMES)),
+    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                           compiled=True, **_NAMES)),
 ]

@@ -275,6 +275,6 @@ IMPLEMENTATIONS = [
                               "or higher, below 12.0"),
     differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
                        contract=sixteen_bit("p16")),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
-                               compiled=True, contract=sixteen_bit("p16"))),
+    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, _OUTPUTS,
+                               _GRADIENTS, compiled=True, contract=sixteen_bit("p16"))),
 ]

@@ -15,7 +15,7 @@ Source   Shazeer et al. 2017, arXiv:1701.06538; SwiGLU: Shazeer 2020, arXiv:2002
                   of all experts; the products with gate and up are one kernel
   torch/eager     an expert after the other
 
-torch.compile has no row: an expert has as many tokens as the data say, and a graph of all has none of these sizes.
+torch.compile has no row: an expert has as many tokens as the data say.
 """
 
 import torch

@@ -43,6 +43,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_rows",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, backward, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward), compiled=True,
-                           **_NAMES)),
+    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                           compiled=True, **_NAMES)),
 ]

@@ -137,6 +137,6 @@ _NAMES = {"outputs": ("rows", "row_weight", "row_choice", "source", "received", 
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, backward, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward), compiled=True,
-                           **_NAMES)),
+    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                           compiled=True, **_NAMES)),
 ]

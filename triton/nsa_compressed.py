@@ -14,7 +14,6 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   rows of a tile are the heads of neighbouring queries that see the same blocks, in steps of
                  keys; backward: a kernel each over rows and keys
   torch/eager    for each number of blocks two products in fp32, of the queries that see so many
-  torch/compile  the same through Inductor
 """
 
 import math
@@ -25,10 +24,8 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
-    compile_for,
     differentiable_row,
     next_power_of_2,
-    on_gpu,
     sixteen_bit,
     tl,
     triton,
@@ -260,6 +257,4 @@ IMPLEMENTATIONS = [
                    contract=sixteen_bit("p16")),
     differentiable_row("torch/eager", reference, 3, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
                        contract=sixteen_bit("p16")),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 3, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
-                               compiled=True, contract=sixteen_bit("p16"))),
 ]

@@ -13,7 +13,6 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   the heads of a query that share a key head are the rows of a tile; backward: a kernel over
                  queries, then one over keys that asks each query for the block
   torch/eager    the keys of each query gathered, products in fp32
-  torch/compile  the same through Inductor
 """
 
 import math
@@ -24,11 +23,9 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
-    compile_for,
     differentiable_row,
     gradients,
     next_power_of_2,
-    on_gpu,
     sixteen_bit,
     tl,
     triton,
@@ -308,6 +305,4 @@ IMPLEMENTATIONS = [
                    constraint="at most 64 heads to a key head"),
     differentiable_row("torch/eager", reference, 6, DIFFERENTIABLE, ("o",), _GRADIENTS,
                        contract=sixteen_bit("p16")),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 6, DIFFERENTIABLE, ("o",), _GRADIENTS,
-                               compiled=True, contract=sixteen_bit("p16"))),
 ]
