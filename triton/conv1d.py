@@ -11,12 +11,13 @@ Source   Dumoulin and Visin 2016, arXiv:1603.07285
   triton/tiled   a tile of the output per program, as a product of matrices: elements of x are gathered by
                  channel and tap, and no matrix of them is written
   torch/eager    torch.conv1d, in fp32 without tf32
-  torch/compile  the same through Inductor
+
+torch.compile has no row: it calls the same convolution, and cannot trace that tf32 is off.
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, on_gpu, tile_side, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 TILE_MAX = 64
@@ -182,6 +183,4 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x", "grad_w", "grad_bias")}
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, **_NAMES),
     Implementation("torch/eager", eager, eager_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(eager), compile_for(eager_backward), compiled=True,
-                           **_NAMES)),
 ]

@@ -86,6 +86,10 @@ def kept(x, threshold, seed, offset):
 def reference(x, *, p, seed, offset):
     """The formula in torch, in the dtype of x: y, mask; differentiable."""
     threshold, factor = rule(p)
+    return _dropped(x, threshold=threshold, factor=factor, seed=seed, offset=offset)
+
+
+def _dropped(x, *, threshold, factor, seed, offset):
     mask = kept(x, threshold, seed, offset)
     return torch.where(mask, x * factor, 0.0).to(x.dtype), mask
 
@@ -95,11 +99,24 @@ def reference_backward(grad_y, *, p, seed, offset):
     return reference(grad_y, p=p, seed=seed, offset=offset)[0]
 
 
+_compiled = compile_for(_dropped)
+
+
+def compiled(x, *, p, seed, offset):
+    """The formula through Inductor, which cannot trace how p is rounded."""
+    threshold, factor = rule(p)
+    return _compiled(x, threshold=threshold, factor=factor, seed=seed, offset=offset)
+
+
+def compiled_backward(grad_y, **attributes):
+    """The backward of compiled."""
+    return compiled(grad_y, **attributes)[0]
+
+
 _NAMES = {"outputs": ("y", "mask"), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
-                           compiled=True, **_NAMES)),
+    *on_gpu(Implementation("torch/compile", compiled, compiled_backward, compiled=True, **_NAMES)),
 ]

@@ -123,8 +123,8 @@ def _fits(_pass, a, b, **_attributes):
 
 def _accepts_compiled(direction, a, b, **attributes):
     """What is traced cannot look at addresses."""
-    for x in (a, b.t()):
-        if x.is_contiguous() and x.data_ptr() % 16:
+    for x, dense in ((a, a.is_contiguous()), (b, b.stride() == (1, b.shape[0]))):
+        if dense and x.data_ptr() % 16:
             return "int8_gemm/torch/compile: an operand does not begin at a multiple of 16 bytes"
     return _fits(direction, a, b)
 

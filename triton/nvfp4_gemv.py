@@ -6,21 +6,13 @@ Limits   m = 0 launches nothing; k is a multiple of 16.
 Source   Rouhani et al. 2023, OCP Microscaling Formats; NVIDIA 2025, arXiv:2509.25149, section 2
   triton/row    a few rows per program; a number's bits become those of an fp16 number of the same ones
   torch/eager   torch.mv of the numbers decoded to fp32
-  torch/compile the same through Inductor
+
+torch.compile has no row: Inductor knows no dtype of two fp4 numbers.
 """
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    compile_for,
-    next_power_of_2,
-    on_gpu,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference: codes have no gradients
 ROWS = 32 if INTERPRETED else 4  # of a program
@@ -103,5 +95,4 @@ _NAMES = {"outputs": ("y",), "dtypes": ("e2m1x2",)}
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
 ]

@@ -19,5 +19,7 @@ def declined(row: str, blocks: bool, out: str, a: Any, b: Any) -> str | None:
         return f"{row}: n {n} and k {k} are no multiples of 16, or a tensor is empty"
     if any(not x.is_contiguous() or x.data_ptr() % 16 for x in (a, b)):
         return f"{row}: an operand is not contiguous, or does not begin at 16 bytes"
+    if any("e4m3" not in str(x.dtype) for x in (a, b)):
+        return f"{row}: an operand is not e4m3"
     found = capability(a.device)
     return f"{row}: its products with fp32 scales are Hopper's" if found and found != (9, 0) else None

@@ -1,6 +1,7 @@
 // cublaslt.cuh: int8_gemm by NVIDIA's cuBLASLt, whose product knows no zero points: it gives sums of int32 in the workspace, kernels of ours add up the
 // rows of a and the columns of b where a zero point asks for them, and a last one scales and rounds. Which layouts and sizes the library multiplies
-// is asked of it: it has no algorithm where a size is no multiple of 4, and for some GPUs none where b lies along its rows.
+// is asked of it: it has no algorithm where a size is no multiple of 4. Of a b that lies along its rows it multiplies by a kernel ten times as slow as
+// sm90_wgmma: its fast ones want both operands along k, and nothing is moved here (torch/int_mm moves b first).
 #ifndef TRIAD_INT8_GEMM_CUBLASLT_CUH
 #define TRIAD_INT8_GEMM_CUBLASLT_CUH
 #include "arguments.cuh"
