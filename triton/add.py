@@ -12,17 +12,7 @@ Source   NVIDIA, CUDA C++ Programming Guide: vector addition
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    compile_for,
-    differentiable_row,
-    next_power_of_2,
-    on_gpu,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, torch_rows, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -93,7 +83,5 @@ _NAMES = {"outputs": ("z",), "gradients": ("grad_x", "grad_y")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, **_NAMES),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, compiled=True,
-                               **_NAMES)),
+    *torch_rows(reference, 2, DIFFERENTIABLE, **_NAMES),
 ]

@@ -12,17 +12,7 @@ Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA develo
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    compile_for,
-    differentiable_row,
-    next_power_of_2,
-    on_gpu,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, torch_rows, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 4096  # elements of a program
@@ -68,7 +58,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True,
-                               **_NAMES)),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

@@ -15,17 +15,8 @@ Source   Milakov and Gimelshein 2018, arXiv:1805.02867 (online)
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    aligned,
-    compile_for,
-    differentiable_row,
-    gradients,
-    next_power_of_2,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, next_power_of_2, tl, triton
+from library_losses import rows_of_others
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 16384 if INTERPRETED else 4096  # classes of a step
@@ -130,39 +121,10 @@ def _loss(logits, target, **attributes):
     return reference(logits, target, **attributes)[0]
 
 
-def _liger(logits, target, *, ignore_index, label_smoothing, reduction):
-    from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
-    return LigerCrossEntropyFunction.apply(logits.clone(), target, None, ignore_index, 0.0, label_smoothing,
-                                           reduction)[0].reshape(-1).float()
-
-
-def _liger_backward(logits, target, grad_loss, **attributes):
-    return gradients(_liger, (logits, target), (grad_loss,), DIFFERENTIABLE, **attributes)
-
-
-def _accepts_liger(direction, logits, *rest, **attributes):
-    return None if logits.shape[0] else "cross_entropy/liger/kernel: it takes the maximum of the targets"
-
-
-def _quack(logits, target, *, ignore_index, label_smoothing, reduction):
-    from quack.cross_entropy import cross_entropy
-    return cross_entropy(aligned(logits), target, ignore_index=ignore_index, reduction=reduction).reshape(-1)
-
-
-def _accepts_quack(direction, *tensors, label_smoothing, **attributes):
-    return "cross_entropy/quack/kernel: it smooths no labels" if label_smoothing else None
-
-
 _NAMES = {"outputs": ("loss", "lse"), "gradients": ("grad_logits",)}
 _LOSS = {"outputs": ("loss",), "gradients": ("grad_logits",)}
 
 IMPLEMENTATIONS = [
     Implementation("triton/online", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", _loss, 2, DIFFERENTIABLE, **_LOSS),
-    differentiable_row("torch/compile", compile_for(_loss), 2, DIFFERENTIABLE, compiled=True, **_LOSS),
-    Implementation("liger/kernel", _liger, _liger_backward, recomputes=True, accepts=_accepts_liger,
-                   module="liger_kernel.ops.cross_entropy", constraint="at least one row",
-                   remark="it overwrites the logits: a copy of them is in the time", **_LOSS),
-    differentiable_row("quack/kernel", _quack, 2, DIFFERENTIABLE, module="quack.cross_entropy",
-                       accepts=_accepts_quack, constraint="label_smoothing 0", **_LOSS),
+    *rows_of_others(_loss, _LOSS),
 ]

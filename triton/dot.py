@@ -17,12 +17,10 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
-    compile_for,
     dense,
-    differentiable_row,
     next_power_of_2,
-    on_gpu,
     tl,
+    torch_rows,
     triton,
 )
 
@@ -99,7 +97,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_a", "grad_b")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", in_fp32, 2, DIFFERENTIABLE, **_NAMES),
-    *on_gpu(differentiable_row("torch/compile", compile_for(in_fp32), 2, DIFFERENTIABLE, compiled=True,
-                               **_NAMES)),
+    *torch_rows(in_fp32, 2, DIFFERENTIABLE, **_NAMES),
 ]

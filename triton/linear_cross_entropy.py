@@ -22,10 +22,6 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
-    compile_for,
-    differentiable_row,
-    gradients,
-    on_gpu,
     rounded,
     short_rows,
     sixteen_bit,
@@ -33,6 +29,7 @@ from implementation import (
     tl,
     triton,
 )
+from library_linear_losses import rows_of_others
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 CHUNK = 1024  # tokens whose logits lie in memory at a time
@@ -233,49 +230,11 @@ def _in_fp32(a, b):
     return a.float() @ b.float()
 
 
-def _whole(hidden, weight, target, *, ignore_index, reduction):
-    hidden = hidden.where((target != ignore_index)[:, None], 0)  # whatever it holds
-    return reference(hidden, weight, target, ignore_index=ignore_index, reduction=reduction)[0]
-
-
-def _liger(hidden, weight, target, *, ignore_index, reduction):
-    from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
-    return LigerFusedLinearCrossEntropyFunction.apply(
-        hidden, weight, target, None, None, ignore_index, 0.0, 0.0, reduction, None, False,
-        torch.float32)[0].reshape(-1)
-
-
-def _liger_backward(hidden, weight, target, grad_loss, **attributes):
-    return gradients(_liger, (hidden, weight, target), (grad_loss,), DIFFERENTIABLE, **attributes)
-
-
-def _cce(filtering):
-    """cut-cross-entropy's loss; filtering is which gradients it leaves out."""
-    def loss(hidden, weight, target, *, ignore_index, reduction):
-        from cut_cross_entropy import linear_cross_entropy
-        return linear_cross_entropy(hidden, weight, target, ignore_index=ignore_index, reduction=reduction,
-                                    filter_eps=filtering).reshape(-1)
-    return loss
-
-
-def _accepts_tokens(direction, hidden, *rest, **attributes):
-    return None if hidden.shape[0] else "linear_cross_entropy: a peer's row takes at least one token"
-
-
 _NAMES = {"outputs": ("loss", "lse"), "gradients": ("grad_hidden", "grad_weight"),
           "contract": sixteen_bit("stored")}
-_LOSS = _NAMES | {"outputs": ("loss",)}
-_PEER = _LOSS | {"accepts": _accepts_tokens, "constraint": "at least one token"}
-_CCE = _PEER | {"module": "cut_cross_entropy", "dtypes": ("fp16", "bf16")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/chunked", forward, backward, **_NAMES),
     Implementation("torch/chunked", chunked, chunked_backward, **_NAMES),
-    differentiable_row("torch/eager", eager, 3, DIFFERENTIABLE, **_LOSS),
-    *on_gpu(differentiable_row("torch/compile", compile_for(_whole), 3, DIFFERENTIABLE, compiled=True,
-                               **_LOSS)),
-    Implementation("liger/kernel", _liger, _liger_backward, recomputes=True,
-                   module="liger_kernel.ops.fused_linear_cross_entropy", **_PEER),
-    differentiable_row("cce/kernel", _cce(None), 3, DIFFERENTIABLE, **_CCE),
-    differentiable_row("cce/filtered", _cce("high"), 3, DIFFERENTIABLE, **_CCE),
+    *rows_of_others(eager, reference, _NAMES | {"outputs": ("loss",)}),
 ]

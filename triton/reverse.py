@@ -16,12 +16,10 @@ from implementation import (
     INTERPRETED,
     Implementation,
     ceildiv,
-    compile_for,
     dense,
-    differentiable_row,
     next_power_of_2,
-    on_gpu,
     tl,
+    torch_rows,
     triton,
 )
 
@@ -63,7 +61,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True,
-                               **_NAMES)),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

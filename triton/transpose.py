@@ -12,16 +12,7 @@ Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA develo
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    compile_for,
-    differentiable_row,
-    on_gpu,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, ceildiv, tl, torch_rows, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 EDGE = 256 if INTERPRETED else 64  # of a tile: 64 columns of 2 bytes are a line of 128
@@ -68,7 +59,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True,
-                               **_NAMES)),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

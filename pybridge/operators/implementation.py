@@ -353,6 +353,15 @@ def on_gpu(*rows: Implementation) -> list[Implementation]:
     return list(rows) if torch.cuda.is_available() and not INTERPRETED else []
 
 
+def torch_rows(function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...],
+               **more) -> list[Implementation]:
+    """Returns the row torch/eager of a function that torch's autograd can differentiate and, on a GPU,
+    torch/compile; inputs and differentiable as for differentiable_row."""
+    return [differentiable_row("torch/eager", function, inputs, differentiable, **more),
+            *on_gpu(differentiable_row("torch/compile", compile_for(function), inputs, differentiable,
+                                       compiled=True, **more))]
+
+
 def half_written(fault: BaseException) -> bool:
     """Removes the library of Inductor's cache that could not be loaded, if the fault names one, and reports
     whether there was one. Inductor's compiler writes a library in place, so a process that was killed leaves
