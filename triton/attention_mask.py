@@ -13,7 +13,7 @@ Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3; Dao 2023, arXiv:2
 import torch
 
 from elementwise import BLOCK
-from implementation import Implementation, ceildiv, compile_for, next_power_of_2, on_gpu, tl, triton
+from implementation import Implementation, beside_peers, ceildiv, compile_for, next_power_of_2, tl, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -59,5 +59,5 @@ _NAMES = {"outputs": ("mask",), "dtypes": ("int32",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

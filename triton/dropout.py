@@ -7,7 +7,8 @@ Special  An element that is dropped is 0, whatever it is.
 Source   Srivastava et al. 2014, Dropout; Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3
   triton/block   a counter for each four neighbours of a block, whose words are joined in their order
   torch/eager    the words in int64, whose products wrap as those of 64 bits do, then a choice
-  torch/compile  the same through Inductor
+
+torch.compile has no row: it cannot trace the generator.
 """
 
 import struct
@@ -15,17 +16,7 @@ import struct
 import torch
 
 from elementwise import BLOCK
-from implementation import (
-    DENSE,
-    Implementation,
-    ceildiv,
-    compile_for,
-    dense,
-    next_power_of_2,
-    on_gpu,
-    tl,
-    triton,
-)
+from implementation import DENSE, Implementation, ceildiv, dense, next_power_of_2, tl, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 LOW = 0xFFFFFFFF  # the low 32 bits
@@ -86,10 +77,6 @@ def kept(x, threshold, seed, offset):
 def reference(x, *, p, seed, offset):
     """The formula in torch, in the dtype of x: y, mask; differentiable."""
     threshold, factor = rule(p)
-    return _dropped(x, threshold=threshold, factor=factor, seed=seed, offset=offset)
-
-
-def _dropped(x, *, threshold, factor, seed, offset):
     mask = kept(x, threshold, seed, offset)
     return torch.where(mask, x * factor, 0.0).to(x.dtype), mask
 
@@ -99,24 +86,9 @@ def reference_backward(grad_y, *, p, seed, offset):
     return reference(grad_y, p=p, seed=seed, offset=offset)[0]
 
 
-_compiled = compile_for(_dropped)
-
-
-def compiled(x, *, p, seed, offset):
-    """The formula through Inductor, which cannot trace how p is rounded."""
-    threshold, factor = rule(p)
-    return _compiled(x, threshold=threshold, factor=factor, seed=seed, offset=offset)
-
-
-def compiled_backward(grad_y, **attributes):
-    """The backward of compiled."""
-    return compiled(grad_y, **attributes)[0]
-
-
 _NAMES = {"outputs": ("y", "mask"), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compiled, compiled_backward, compiled=True, **_NAMES)),
 ]

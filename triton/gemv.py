@@ -13,10 +13,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -68,5 +68,5 @@ _NAMES = {"outputs": ("y",)}
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
 ]

@@ -16,9 +16,9 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
-    on_gpu,
     tile_side,
     tl,
     too_old,
@@ -141,6 +141,6 @@ IMPLEMENTATIONS = [
                    constraint="a GPU of compute capability 8.0 or newer, or none", **_NAMES),
     Implementation("torch/int_mm", int_mm, accepts=_fits, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(_contiguous_int_mm), compiled=True,
-                           accepts=_accepts_compiled, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(_contiguous_int_mm), compiled=True,
+                                 accepts=_accepts_compiled, **_NAMES)),
 ]

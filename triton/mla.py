@@ -24,11 +24,11 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     differentiable_row,
     next_power_of_2,
-    on_gpu,
     sixteen_bit,
     tl,
     too_old,
@@ -275,6 +275,6 @@ IMPLEMENTATIONS = [
                               "or higher, below 12.0"),
     differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
                        contract=sixteen_bit("p16")),
-    *on_gpu(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, _OUTPUTS,
-                               _GRADIENTS, compiled=True, contract=sixteen_bit("p16"))),
+    *beside_peers(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, _OUTPUTS,
+                                     _GRADIENTS, compiled=True, contract=sixteen_bit("p16"))),
 ]

@@ -22,10 +22,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     sixteen_bit,
     tl,
     too_old,
@@ -214,5 +214,5 @@ IMPLEMENTATIONS = [
                    constraint="head_dim and head_dim_v multiples of 16, at most 576; a GPU of capability 9.0 "
                               "or higher, below 12.0", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

@@ -13,7 +13,7 @@ Source   DeepSeek-AI 2025, DeepEP, csrc/kernels/intranode.cu
 """
 
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
-from implementation import Implementation, compile_for, on_gpu
+from implementation import Implementation, beside_peers, compile_for
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 
@@ -43,6 +43,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_rows",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, backward, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
-                           compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                                 compiled=True, **_NAMES)),
 ]

@@ -21,10 +21,10 @@ from expert_parallel import copies, plain_copies, plain_routes, plain_sums, rout
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -137,6 +137,6 @@ _NAMES = {"outputs": ("rows", "row_weight", "row_choice", "source", "received", 
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, backward, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
-                           compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                                 compiled=True, **_NAMES)),
 ]

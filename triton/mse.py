@@ -15,11 +15,11 @@ from implementation import (
     DENSE,
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     dense,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -74,5 +74,5 @@ _NAMES = {"outputs": ("y",)}
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", in_fp32, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(in_fp32), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(in_fp32), compiled=True, **_NAMES)),
 ]

@@ -19,10 +19,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -139,6 +139,6 @@ IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, outputs=("indices",), accepts=_accepts_tiled, contract="fp32",
                    constraint="at most 64 heads to a key head, at most 4096 blocks"),
     Implementation("torch/eager", reference, outputs=("indices",), contract="fp32"),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, outputs=("indices",),
-                           contract="fp32")),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, outputs=("indices",),
+                                 contract="fp32")),
 ]

@@ -15,11 +15,11 @@ from implementation import (
     FLOATS,
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     dense,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -94,6 +94,6 @@ IMPLEMENTATIONS = [
     # On a GPU torch.cumsum carries sums from block to block as they come, in no order.
     Implementation("torch/eager", _eager, contract=CONTRACT, dtypes=DTYPES, outputs=("y",),
                    nondeterministic=("y",)),
-    *on_gpu(Implementation("torch/compile", compile_for(_eager), compiled=True, contract=CONTRACT,
-                           dtypes=DTYPES, outputs=("y",), nondeterministic=("y",))),
+    *beside_peers(Implementation("torch/compile", compile_for(_eager), compiled=True, contract=CONTRACT,
+                                 dtypes=DTYPES, outputs=("y",), nondeterministic=("y",))),
 ]

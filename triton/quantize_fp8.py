@@ -19,7 +19,7 @@ Source   torchao 0.18, float8_utils.py; DeepSeek-V3 2024, arXiv:2412.19437, sect
 
 
 from fp8_scales import groups, quantized, quantized_in_torch
-from implementation import Implementation, compile_for, on_gpu
+from implementation import Implementation, beside_peers, compile_for
 
 DIFFERENTIABLE = ()  # of the inputs of reference: codes have no gradients
 
@@ -46,5 +46,5 @@ _NAMES = {"outputs": ("q", "scale", "q_t", "scale_t"), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

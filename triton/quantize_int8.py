@@ -17,7 +17,7 @@ Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.1
 
 import torch
 
-from implementation import Implementation, ceildiv, compile_for, on_gpu, tl, triton
+from implementation import Implementation, beside_peers, ceildiv, compile_for, tl, triton
 from row_norm import CONSTRAINT, accepts, tile
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
@@ -134,5 +134,5 @@ _NAMES = {"outputs": ("q", "scale", "zero")}
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, accepts=accepts, constraint=CONSTRAINT, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

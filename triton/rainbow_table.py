@@ -13,10 +13,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -63,5 +63,5 @@ _NAMES = {"outputs": ("h",), "dtypes": ("uint32",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

@@ -13,10 +13,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -58,5 +58,5 @@ _NAMES = {"outputs": ("out",), "dtypes": ("uint8",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

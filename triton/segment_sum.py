@@ -11,7 +11,7 @@ Source   Merrill and Garland 2016, Merge-based parallel sparse matrix-vector mul
 
 import torch
 
-from implementation import DENSE, INTERPRETED, Implementation, compile_for, dense, on_gpu, tl, triton
+from implementation import DENSE, INTERPRETED, Implementation, beside_peers, compile_for, dense, tl, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference
 BLOCK = 4096 if INTERPRETED else 1024  # elements that a program adds at once
@@ -55,5 +55,5 @@ _NAMES = {"outputs": ("y",)}
 IMPLEMENTATIONS = [
     Implementation("triton/segment", forward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
 ]

@@ -17,10 +17,10 @@ from implementation import (
     INTERPRETED,
     Implementation,
     aligned,
+    beside_peers,
     ceildiv,
     compile_for,
     next_power_of_2,
-    on_gpu,
     tl,
     triton,
 )
@@ -138,7 +138,7 @@ _NAMES = {"outputs": ("values", "indices"), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/bitonic", forward, accepts=accepts, constraint=f"cols <= {ROW_COLS}", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
-    *on_gpu(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
     Implementation("quack/kernel", _quack, module="quack.topk", accepts=_accepts_quack,
                    constraint="powers of two: 8 to 4096 cols, k to 128", **_NAMES),
 ]

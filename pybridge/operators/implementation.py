@@ -346,19 +346,20 @@ def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def on_gpu(*rows: Implementation) -> list[Implementation]:
-    """Rows that are there on a GPU alone: those of torch.compile that are only something to compare with.
-    Compiling them would take longer than all other rows of their operators do on a CPU."""
+def beside_peers(*rows: Implementation) -> list[Implementation]:
+    """Rows that are there where the peers are (`triad setup --peers`), on a GPU: those of torch.compile that
+    are only something to compare with. Compiling them takes longer than the other rows of an operator do."""
     import torch
-    return list(rows) if torch.cuda.is_available() and not INTERPRETED else []
+    wanted = os.environ.get("TRIAD_PEERS") and torch.cuda.is_available() and not INTERPRETED
+    return list(rows) if wanted else []
 
 
 def torch_rows(function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...],
                **more) -> list[Implementation]:
-    """Returns the row torch/eager of a function that torch's autograd can differentiate and, on a GPU,
-    torch/compile; inputs and differentiable as for differentiable_row."""
+    """Returns the row torch/eager of a function that torch's autograd can differentiate and, beside the
+    peers, torch/compile; inputs and differentiable as for differentiable_row."""
     return [differentiable_row("torch/eager", function, inputs, differentiable, **more),
-            *on_gpu(differentiable_row("torch/compile", compile_for(function), inputs, differentiable,
+            *beside_peers(differentiable_row("torch/compile", compile_for(function), inputs, differentiable,
                                        compiled=True, **more))]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from implementation import Implementation, compile_for, differentiable_row, gradients, on_gpu
+from implementation import Implementation, beside_peers, compile_for, differentiable_row, gradients
 
 PLACES = 3, (0, 1)
 """How many inputs the functions have, and which are differentiable."""
@@ -25,7 +25,8 @@ def rows_of_others(eager: Callable[..., Any], reference: Callable[..., Any], nam
     cce = peer | {"module": "cut_cross_entropy", "dtypes": ("fp16", "bf16")}
     return [
         differentiable_row("torch/eager", eager, *PLACES, **names),
-        *on_gpu(differentiable_row("torch/compile", compile_for(whole), *PLACES, compiled=True, **names)),
+        *beside_peers(differentiable_row("torch/compile", compile_for(whole), *PLACES, compiled=True,
+                                         **names)),
         Implementation("liger/kernel", _liger, _liger_backward, recomputes=True,
                        module="liger_kernel.ops.fused_linear_cross_entropy", **peer),
         differentiable_row("cce/kernel", _cce(None), *PLACES, **cce),
