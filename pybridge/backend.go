@@ -113,6 +113,7 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		"PYTHONNOUSERSITE=1")
 	if peers := e.HavePeers(i); peers != "" {
 		env = append(env, "TRIAD_PEERS="+peers, "QUACK_CACHE_DIR="+filepath.Join(cacheDir, "quack"),
+			"DG_JIT_CACHE_DIR="+filepath.Join(cacheDir, "deepgemm"),
 			"FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED=1", "FLASH_ATTENTION_CUTE_DSL_CACHE_DIR="+
 				filepath.Join(cacheDir, "fa4"))
 	}

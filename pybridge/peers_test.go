@@ -152,7 +152,8 @@ func TestPeersArePinned(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"liger-kernel", "quack-kernels", "flash-attn-4", "torchao", "sgl-flash-mla",
+		"liger-kernel", "quack-kernels", "flash-attn-4", "torchao", "sgl-flash-mla", "cut-cross-entropy",
+		"sgl-deep-gemm", "fla-core",
 	} {
 		if !slices.Contains(names, name) || hashes[name] == 0 {
 			t.Errorf("%s is not there", name)

@@ -7,19 +7,12 @@ Limits   rows or cols = 0 launches nothing.
 Source   NVIDIA, CUDA C++ Programming Guide: vector addition
   triton/block   a block of elements per program
   torch/eager    x + y
+  torch/compile  the same through Inductor
 """
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    differentiable_row,
-    next_power_of_2,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, torch_rows, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -90,5 +83,5 @@ _NAMES = {"outputs": ("z",), "gradients": ("grad_x", "grad_y")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, **_NAMES),
+    *torch_rows(reference, 2, DIFFERENTIABLE, **_NAMES),
 ]

@@ -7,12 +7,13 @@ Limits   Without elements nothing is launched.
 Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3; Dao 2023, arXiv:2307.08691
   triton/block   a program takes a run of one row
   torch/eager    comparisons of two ranges with the lengths
+  torch/compile  the same through Inductor
 """
 
 import torch
 
 from elementwise import BLOCK
-from implementation import Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import Implementation, beside_peers, ceildiv, compile_for, next_power_of_2, tl, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -58,4 +59,5 @@ _NAMES = {"outputs": ("mask",), "dtypes": ("int32",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

@@ -11,6 +11,8 @@ Source   Dumoulin and Visin 2016, arXiv:1603.07285
   triton/tiled   a tile of the output per program, as a product of matrices: elements of x are gathered by
                  channel and tap, and no matrix of them is written
   torch/eager    torch.conv1d, in fp32 without tf32
+
+torch.compile has no row: it calls the same convolution, and cannot trace that tf32 is off.
 """
 
 import torch

@@ -7,19 +7,12 @@ Limits   rows or cols = 0 launches nothing.
 Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA developer blog
   triton/block   a block of elements per program
   torch/eager    x.clone
+  torch/compile  the same through Inductor
 """
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    differentiable_row,
-    next_power_of_2,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, torch_rows, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 4096  # elements of a program
@@ -65,5 +58,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

@@ -9,19 +9,14 @@ Source   Milakov and Gimelshein 2018, arXiv:1805.02867 (online)
   triton/online  a row per program, running maximum and sum over blocks of classes
   torch/eager    torch.nn.functional.cross_entropy in fp32
   torch/compile  the same through Inductor
+  liger/kernel   Liger-Kernel's, whose forward leaves gradients where the logits were
+  quack/kernel   quack-kernels' CuTe kernel
 """
 
 import torch
 
-from implementation import (
-    INTERPRETED,
-    Implementation,
-    compile_for,
-    differentiable_row,
-    next_power_of_2,
-    tl,
-    triton,
-)
+from implementation import INTERPRETED, Implementation, next_power_of_2, tl, triton
+from library_losses import rows_of_others
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 16384 if INTERPRETED else 4096  # classes of a step
@@ -131,6 +126,5 @@ _LOSS = {"outputs": ("loss",), "gradients": ("grad_logits",)}
 
 IMPLEMENTATIONS = [
     Implementation("triton/online", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", _loss, 2, DIFFERENTIABLE, **_LOSS),
-    differentiable_row("torch/compile", compile_for(_loss), 2, DIFFERENTIABLE, compiled=True, **_LOSS),
+    *rows_of_others(_loss, _LOSS),
 ]

@@ -7,6 +7,7 @@ Limits   n = 0 gives 0.
 Source   Sanders and Kandrot 2010, CUDA by Example, section 5.3: dot product
   triton/two_stage  programs add up the products of every so-many-th block, and one adds up what they found
   torch/eager       torch.dot, which BLAS computes; 16 bits through fp32, for torch.dot may add up in 16 bits
+  torch/compile     the same through Inductor
 """
 
 import torch
@@ -17,9 +18,9 @@ from implementation import (
     Implementation,
     ceildiv,
     dense,
-    differentiable_row,
     next_power_of_2,
     tl,
+    torch_rows,
     triton,
 )
 
@@ -96,5 +97,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_a", "grad_b")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", in_fp32, 2, DIFFERENTIABLE, **_NAMES),
+    *torch_rows(in_fp32, 2, DIFFERENTIABLE, **_NAMES),
 ]

@@ -7,6 +7,8 @@ Special  An element that is dropped is 0, whatever it is.
 Source   Srivastava et al. 2014, Dropout; Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3
   triton/block   a counter for each four neighbours of a block, whose words are joined in their order
   torch/eager    the words in int64, whose products wrap as those of 64 bits do, then a choice
+
+torch.compile has no row: it cannot trace the generator.
 """
 
 import struct

@@ -18,16 +18,29 @@ Source   Micikevicius et al. 2022, arXiv:2209.05433; DeepSeek-V3 2024, arXiv:241
   triton/persistent_fast  one program for each, whose tiles the tensor core sums to the end (contract fast)
   torch/scaled_mm       torch._scaled_mm without fast accumulation, where this build does not refuse the sizes
   torch/scaled_mm_fast  the same with fast accumulation (contract fast); registered on a GPU only
+  torch/compile         torch/scaled_mm through Inductor
   torch/dequant         operands scaled in fp32, then multiplied in fp32
+  deepgemm/kernel       DeepGEMM's (sgl-deep-gemm), compiled at its first call
 """
 
 import functools
 
 import torch
 
+from deepgemm_rows import DEEPGEMM_TAKES, declined
 from fp8_scales import tile_scales
 from fp8_tiles import BLOCK_K, TILE_MAX, accumulate, halves_of_columns, scaled, store_scaled, strides, tiled
-from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    ceildiv,
+    compile_for,
+    tile_side,
+    tl,
+    too_old,
+    triton,
+)
 from product_tiles import GROUP, PLACES, described, not_described, place
 
 DIFFERENTIABLE = (0, 2)  # of the inputs of reference
@@ -297,6 +310,18 @@ def _row(name: str, function, contract: str = "promoted", **more) -> Implementat
                           backward_dtypes=("e4m3",), **more)
 
 
+def forward_deepgemm(a, scale_a, b, scale_b, *, scaling, out):
+    """a [m, k], b [n, k], both with scales of blocks -> c [m, n] in bf16."""
+    import deep_gemm
+    c = torch.empty((a.shape[0], b.shape[0]), dtype=torch.bfloat16, device=a.device)
+    deep_gemm.fp8_gemm_nt((a, scale_a), (b, scale_b), c)
+    return c
+
+
+def _accepts_deepgemm(direction, a, scale_a, b, scale_b, *, scaling, out):
+    return declined("fp8_gemm/deepgemm/kernel", scaling == "block", out, a, b)
+
+
 _NEWER = "a GPU of compute capability 8.9 or newer, or none"
 
 _ROWS = "rows that begin at 16 bytes; no size 0; on a GPU, 9.0 or newer"
@@ -312,6 +337,10 @@ IMPLEMENTATIONS = [
          accepts=_accepts_persistent("persistent_fast", False), constraint=f"no scales of blocks; {_ROWS}"),
     _row("torch/scaled_mm", _forward_scaled_mm(False), accepts=_accepts_scaled_mm(False), constraint=_TAKEN),
     _row("torch/dequant", forward_dequant),
+    *beside_peers(_row("torch/compile", compile_for(_forward_scaled_mm(False)),
+                       accepts=_accepts_scaled_mm(False), constraint=_TAKEN, compiled=True)),
+    Implementation("deepgemm/kernel", forward_deepgemm, outputs=("c",), contract="promoted", dtypes=("e4m3",),
+                   module="deep_gemm", accepts=_accepts_deepgemm, constraint=DEEPGEMM_TAKES),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS.append(_row("torch/scaled_mm_fast", _forward_scaled_mm(True), contract="fast",

@@ -27,7 +27,7 @@ import torch
 import torchao_linear
 from fp8_scales import SIDE, quantized, quantized_in_torch, tile_scales
 from fp8_tiles import tiled
-from implementation import Implementation, numbers, too_old
+from implementation import Implementation, beside_peers, compile_for, numbers, too_old
 from tried_linear import accepts_tried
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
@@ -169,6 +169,9 @@ IMPLEMENTATIONS = [
                    constraint="a GPU of compute capability 8.9 or newer, or none"),
     Implementation("torch/scaled_mm", *_SCALED_MM, contract="promoted", **_ROWS,
                    accepts=accepts_tried("torch/scaled_mm", *_SCALED_MM), constraint=_TRIED),
+    *beside_peers(Implementation("torch/compile", *map(compile_for, _SCALED_MM), contract="promoted",
+                                 compiled=True, constraint=_TRIED,
+                                 accepts=accepts_tried("torch/compile", *_SCALED_MM), **_ROWS)),
     Implementation("torch/dequant", *_passes(quantized_in_torch, _dequantised, _plain), contract="promoted",
                    **_ROWS),
     Implementation("torchao/linear", torchao_linear.forward, torchao_linear.backward,

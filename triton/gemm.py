@@ -12,13 +12,26 @@ Source   Dongarra et al. 1990, A set of level 3 basic linear algebra subprograms
                     read through tensor descriptors, on Hopper by the copy engine. A tile is as large as
                     leaves one for most multiprocessors. Costs: rows of 16 bytes
   torch/eager       torch.baddbmm
+  torch/compile     the same through Inductor
+  quack/kernel      quack-kernels' CuTe kernel, with the tiles that it takes without tuning
 """
 
 import functools
 
 import torch
 
-from implementation import INTERPRETED, Implementation, capability, ceildiv, tile_side, tl, too_old, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    capability,
+    ceildiv,
+    compile_for,
+    tile_side,
+    tl,
+    too_old,
+    triton,
+)
 from product_tiles import GROUP, PLACES, described, not_described, place
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
@@ -204,6 +217,36 @@ def eager_backward(a, b, grad_y, *, layout_b, with_c, alpha, beta):
     return _torch_product(grad_y, b.mT, alpha), _torch_product(a.mT, grad_y, alpha)
 
 
+def _quack_forward(a, b, c, *, layout_b, with_c, alpha, beta):
+    from quack.gemm_interface import gemm, gemm_add
+    b = b.mT if layout_b == "nk" else b
+    if with_c and beta != 0:
+        return gemm_add(a, b, c, alpha=alpha, beta=beta, tuned=False)
+    return gemm(a, b, alpha=alpha, tuned=False)
+
+
+def _quack_backward(a, b, grad_y, *, layout_b, with_c, alpha, beta):
+    from quack.gemm_interface import gemm
+    if layout_b == "nk":
+        return (gemm(grad_y, b, alpha=alpha, tuned=False), gemm(grad_y.mT, a, alpha=alpha, tuned=False))
+    return gemm(grad_y, b.mT, alpha=alpha, tuned=False), gemm(a.mT, grad_y, alpha=alpha, tuned=False)
+
+
+def _accepts_quack(direction, a, b, last, **attributes):
+    """The copy engine reads operands and writes results in rows of 16 bytes."""
+    for name, x in (("a", a), ("b", b), ("c" if direction == "forward" else "grad_y", last)):
+        if not x.numel():
+            continue
+        steps = [x.stride(i) for i in range(3) if x.shape[i] > 1 and x.stride(i) != 1]
+        if 1 not in x.stride()[1:] or x.data_ptr() % 16 or any(step % 8 for step in steps):
+            return f"gemm/quack/kernel: {name} has no rows or columns that begin at 16 bytes"
+    sizes = (b.shape[1:] if direction == "backward" else
+             b.shape[1:2] if attributes["layout_b"] == "nk" else b.shape[2:])
+    if any(size % 8 for size in sizes):
+        return "gemm/quack/kernel: rows of a result are no multiple of 16 bytes"
+    return too_old(a.device, "wgmma", (9, 0), below=(12, 0))
+
+
 _NAMES = {"outputs": ("y",), "gradients": ("grad_a", "grad_b")}
 
 
@@ -220,4 +263,9 @@ IMPLEMENTATIONS = [
     _variant("triton/persistent", _persistent_product, accepts=_accepts_persistent,
              constraint="rows or columns that begin at 16 bytes; no size 0; on a GPU, 9.0 or newer"),
     Implementation("torch/eager", eager, eager_backward, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(eager), compile_for(eager_backward),
+                                 compiled=True, **_NAMES)),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.gemm_interface",
+                   dtypes=("fp16", "bf16"), accepts=_accepts_quack,
+                   constraint="rows or columns that begin at 16 bytes", **_NAMES),
 ]

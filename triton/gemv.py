@@ -5,11 +5,21 @@ Limits   rows = 0 launches nothing.
 Source   Dongarra et al. 1988, An extended set of Fortran basic linear algebra subprograms
   triton/row    a few rows per program
   torch/eager   torch.mv; 16 bits on a CPU through fp32, where torch.mv may add up in 16 bits
+  torch/compile the same through Inductor
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    ceildiv,
+    compile_for,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = ()  # there is no backward
 ROWS = 64 if INTERPRETED else 4  # of a program
@@ -58,4 +68,5 @@ _NAMES = {"outputs": ("y",)}
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
 ]

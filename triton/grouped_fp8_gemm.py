@@ -11,12 +11,15 @@ Source   DeepSeek-AI 2025, DeepGEMM: m_grouped_fp8_gemm_nt_contiguous
                      and a tile in two halves, so that the sums and what the tensor core gave fit in
                      registers. Costs: rows of 16 bytes, matrices one after the other
   torch/dequant      operands scaled in fp32, then a product in fp32 for each group
+  deepgemm/kernel    DeepGEMM's for groups that begin at multiples of 128 rows, to which rows are moved
 
 torch._scaled_grouped_mm has no row: it takes a scale a row and column, or those of mxfp8, and none of blocks.
+torch.compile has none: torch's composition takes the sizes of groups from the data.
 """
 
 import torch
 
+from deepgemm_rows import DEEPGEMM_TAKES, declined
 from fp8_tiles import BLOCK_K, TILE_MAX, accumulate, halves_of_columns
 from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
 from product_tiles import GROUP, PLACES, described, not_described, place
@@ -119,6 +122,29 @@ def dequant(x, scale_x, w, scale_w, offsets, *, out):
     return reference(x, scale_x, w, scale_w, offsets, out=out).to(DTYPES[out])
 
 
+def deepgemm(x, scale_x, w, scale_w, offsets, *, out):
+    """x [tokens, k], w [groups, n, k], their scales, offsets -> y [tokens, n]: rows are moved to where the
+    groups begin at multiples of BLOCK_K rows, and those of y back."""
+    import deep_gemm
+    (tokens, k), groups = x.shape, w.shape[0]
+    padded = (offsets.diff() + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+    row = torch.arange(tokens, device=x.device, dtype=torch.int32)
+    group = torch.searchsorted(offsets[1:], row, right=True, out_int32=True)
+    place = (padded.cumsum(0) - padded - offsets[:-1])[group] + row
+    room = (ceildiv(tokens, BLOCK_K) + min(tokens, groups)) * BLOCK_K
+    moved, scales = x.new_empty((room, k)), scale_x.new_empty((room, scale_x.shape[1]))
+    of_rows = torch.full((room,), -1, dtype=torch.int32, device=x.device).index_copy_(0, place, group)
+    moved.view(torch.uint8).index_copy_(0, place, x.view(torch.uint8))
+    scales.index_copy_(0, place, scale_x)
+    y = x.new_empty((room, w.shape[1]), dtype=torch.bfloat16)
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous((moved, scales), (w, scale_w), y, of_rows)
+    return y[place]
+
+
+def _accepts_deepgemm(direction, x, scale_x, w, scale_w, offsets, *, out):
+    return declined("grouped_fp8_gemm/deepgemm/kernel", True, out, x, w)
+
+
 def _accepts(direction, x, *rest, out):
     """Triton has no conversion of its own for e4m3 below 8.9."""
     return too_old(x.device, "Triton's e4m3", (8, 9))
@@ -143,4 +169,7 @@ IMPLEMENTATIONS = [
                    constraint="rows that begin at 16 bytes, matrices one after the other; no size 0; on a "
                    "GPU, 9.0 or newer", **_E4M3),
     Implementation("torch/dequant", dequant, **_E4M3),
+    Implementation("deepgemm/kernel", deepgemm, module="deep_gemm", accepts=_accepts_deepgemm,
+                   constraint=DEEPGEMM_TAKES, remark="its rows are moved, there and back, within the time",
+                   **_E4M3),
 ]

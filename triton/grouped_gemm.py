@@ -8,11 +8,12 @@ Source   Gale et al. 2023, MegaBlocks: Efficient Sparse Training with Mixture-of
   triton/persistent  a fixed number of programs walk over the tiles of all groups
   torch/grouped_mm   torch._grouped_mm: bf16, and sizes of 16 bytes
   torch/eager        a product a group
+  torch/compile      torch/grouped_mm through Inductor
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, tile_side, tl, triton
+from implementation import INTERPRETED, Implementation, beside_peers, compile_for, tile_side, tl, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE_MAX = 64  # of rows and columns
@@ -138,4 +139,7 @@ IMPLEMENTATIONS = [
     Implementation("torch/grouped_mm", grouped_mm, grouped_mm_backward, dtypes=("bf16",), accepts=_accepts,
                    constraint="rows of whole vectors of 16 bytes", **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(grouped_mm), compile_for(grouped_mm_backward),
+                                 compiled=True, dtypes=("bf16",), accepts=_accepts,
+                                 constraint="rows of whole vectors of 16 bytes", **_NAMES)),
 ]

@@ -8,11 +8,22 @@ Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.2
   triton/tiled   a tile of c per program; sums of a's rows and b's columns beside the product for zero points
   torch/int_mm   torch._int_mm, with the zero points' sums; on a GPU for m > 16 and multiples of 8
   torch/eager    the product in fp64, which is exact here
+  torch/compile  torch/int_mm through Inductor
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, tile_side, tl, too_old, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    ceildiv,
+    compile_for,
+    tile_side,
+    tl,
+    too_old,
+    triton,
+)
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 TILE_MAX = 128  # of m and n
@@ -83,10 +94,18 @@ def _aligned(t):
     return t if t.data_ptr() % 16 == 0 else t.clone()
 
 
-def int_mm(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
+def int_mm(a, b, **attributes):
     """torch._int_mm, the zero points from the sums of rows and columns. b is laid by columns, which cuBLASLt
     takes in every size: by rows it refuses some."""
-    t = torch._int_mm(_aligned(a), _aligned(b.t()).t())
+    return _product(_aligned(a), _aligned(b.t()).t(), **attributes)
+
+
+def _contiguous_int_mm(a, b, **attributes):
+    return _product(a.contiguous(), b.t().contiguous().t(), **attributes)
+
+
+def _product(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
+    t = torch._int_mm(a, b)
     t = t - zero_b * a.sum(1, keepdim=True, dtype=torch.int32)
     t = t - zero_a * b.sum(0, keepdim=True, dtype=torch.int32) + a.shape[1] * zero_a * zero_b
     return _quantised(t.float() * scale_a * scale_b / scale_c, zero_c)
@@ -102,6 +121,14 @@ def _fits(_pass, a, b, **_attributes):
     return None
 
 
+def _accepts_compiled(direction, a, b, **attributes):
+    """What is traced cannot look at addresses."""
+    for x, dense in ((a, a.is_contiguous()), (b, b.stride() == (1, b.shape[0]))):
+        if dense and x.data_ptr() % 16:
+            return "int8_gemm/torch/compile: an operand does not begin at a multiple of 16 bytes"
+    return _fits(direction, a, b)
+
+
 def _not_turing(_pass, a, *_rest, **_attributes):
     """Triton's product of int8 does not compile for GPUs before Ampere."""
     return too_old(a.device, "Triton's product of int8", (8, 0))
@@ -114,4 +141,6 @@ IMPLEMENTATIONS = [
                    constraint="a GPU of compute capability 8.0 or newer, or none", **_NAMES),
     Implementation("torch/int_mm", int_mm, accepts=_fits, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(_contiguous_int_mm), compiled=True,
+                                 accepts=_accepts_compiled, **_NAMES)),
 ]

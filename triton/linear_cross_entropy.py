@@ -11,6 +11,10 @@ Source   Hsu et al. 2024, arXiv:2410.10989 (chunks)
   triton/chunked  never more logits than those of CHUNK tokens; one pass over the chunks either way
   torch/chunked   the same in torch's products
   torch/eager     torch.nn.functional.cross_entropy of all logits, of the tokens that count
+  torch/compile   the formula through Inductor, the logits of ignored tokens among the others
+  liger/kernel    Liger-Kernel's chunks, whose forward computes the gradients; those of weight added in fp32
+  cce/kernel      cut-cross-entropy: logits in tiles that never lie in memory, every gradient computed
+  cce/filtered    the same as its users call it: tiles of small gradients are left out
 """
 
 import torch
@@ -18,7 +22,6 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
-    differentiable_row,
     rounded,
     short_rows,
     sixteen_bit,
@@ -26,6 +29,7 @@ from implementation import (
     tl,
     triton,
 )
+from library_linear_losses import rows_of_others
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 CHUNK = 1024  # tokens whose logits lie in memory at a time
@@ -232,5 +236,5 @@ _NAMES = {"outputs": ("loss", "lse"), "gradients": ("grad_hidden", "grad_weight"
 IMPLEMENTATIONS = [
     Implementation("triton/chunked", forward, backward, **_NAMES),
     Implementation("torch/chunked", chunked, chunked_backward, **_NAMES),
-    differentiable_row("torch/eager", eager, 3, DIFFERENTIABLE, **(_NAMES | {"outputs": ("loss",)})),
+    *rows_of_others(eager, reference, _NAMES | {"outputs": ("loss",)}),
 ]

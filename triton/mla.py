@@ -14,6 +14,7 @@ Source   DeepSeek-AI 2024, arXiv:2405.04434; gradients: Dao et al. 2022, arXiv:2
   triton/tiled   the heads of neighbouring queries are the rows of a tile, keys in steps; backward: a kernel
                  each over rows and keys
   torch/eager    two products in fp32
+  torch/compile  the same through Inductor
 """
 
 import math
@@ -23,7 +24,9 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
+    compile_for,
     differentiable_row,
     next_power_of_2,
     sixteen_bit,
@@ -272,4 +275,6 @@ IMPLEMENTATIONS = [
                               "or higher, below 12.0"),
     differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
                        contract=sixteen_bit("p16")),
+    *beside_peers(differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, _OUTPUTS,
+                                     _GRADIENTS, compiled=True, contract=sixteen_bit("p16"))),
 ]

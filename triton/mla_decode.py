@@ -13,6 +13,7 @@ Source   DeepSeek-AI 2024, arXiv:2405.04434; FlashMLA, flash_mla_with_kvcache
   triton/split   a program takes some heads and a part of a sequence; a second kernel joins the parts of a row
   torch/eager    rows gathered to [batch, tokens, head_dim], two products
   flashmla/kernel  FlashMLA's dense decoding, with a schedule for each call
+  torch/compile  torch/eager through Inductor
 """
 
 import math
@@ -23,7 +24,9 @@ import flash_mla_dense
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
+    compile_for,
     next_power_of_2,
     sixteen_bit,
     tl,
@@ -216,4 +219,5 @@ IMPLEMENTATIONS = [
     Implementation("flashmla/kernel", flash_mla_dense.forward, dtypes=flash_mla_dense.DTYPES,
                    accepts=flash_mla_dense.accepts, constraint=flash_mla_dense.CONSTRAINT,
                    module=flash_mla_dense.MODULE, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

@@ -14,6 +14,8 @@ Source   Shazeer et al. 2017, arXiv:1701.06538; SwiGLU: Shazeer 2020, arXiv:2002
   triton/grouped  pairs of token and expert sorted by expert; a fixed number of programs walk over the tiles
                   of all experts; the products with gate and up are one kernel
   torch/eager     an expert after the other
+
+torch.compile has no row: an expert has as many tokens as the data say.
 """
 
 import torch

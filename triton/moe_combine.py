@@ -9,10 +9,11 @@ Limits   tokens = 0 launches nothing.
 Source   DeepSeek-AI 2025, DeepEP, csrc/kernels/intranode.cu
   triton/tile  a program a rank goes through the tokens; then a tile of tokens a program
   torch/eager  the formula in torch, a rank after the other
+  torch/compile the same through Inductor
 """
 
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
-from implementation import Implementation
+from implementation import Implementation, beside_peers, compile_for
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 
@@ -42,4 +43,6 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_rows",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, backward, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                                 compiled=True, **_NAMES)),
 ]

@@ -12,12 +12,22 @@ Limits   tokens = 0 only writes the counts.
 Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py
   triton/tile  a program a rank goes through the tokens; then a tile of rows a program, atomics count choices
   torch/eager  the formula in torch
+  torch/compile the same through Inductor
 """
 
 import torch
 
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    ceildiv,
+    compile_for,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 2)  # of the inputs of reference
 PLACES = 65536 if INTERPRETED else 1024  # of a program
@@ -127,4 +137,6 @@ _NAMES = {"outputs": ("rows", "row_weight", "row_choice", "source", "received", 
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, backward, **_NAMES),
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
+                                 compiled=True, **_NAMES)),
 ]

@@ -5,6 +5,7 @@ Limits   n is at least 1.
 Source   Gauss 1821, Theoria combinationis observationum erroribus minimis obnoxiae
   triton/two_stage  programs add up the squares of every so-many-th block, and one adds up what they found
   torch/eager       torch.nn.functional.mse_loss; 16 bits through fp32, for torch rounds every square
+  torch/compile     the same through Inductor
 """
 
 import torch
@@ -14,7 +15,9 @@ from implementation import (
     DENSE,
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
+    compile_for,
     dense,
     next_power_of_2,
     tl,
@@ -71,4 +74,5 @@ _NAMES = {"outputs": ("y",)}
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", in_fp32, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(in_fp32), compiled=True, **_NAMES)),
 ]

@@ -14,6 +14,8 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   rows of a tile are the heads of neighbouring queries that see the same blocks, in steps of
                  keys; backward: a kernel each over rows and keys
   torch/eager    for each number of blocks two products in fp32, of the queries that see so many
+
+torch.compile has no row: it takes minutes to compile this formula.
 """
 
 import math

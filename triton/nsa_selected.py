@@ -13,6 +13,8 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   the heads of a query that share a key head are the rows of a tile; backward: a kernel over
                  queries, then one over keys that asks each query for the block
   torch/eager    the keys of each query gathered, products in fp32
+
+torch.compile has no row: it takes minutes to compile this formula.
 """
 
 import math

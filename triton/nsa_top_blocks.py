@@ -9,6 +9,7 @@ Limits   triton: head_dim at most 256; a group of at most 64 heads
 Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fla/ops/nsa/naive.py
   triton/tiled   the heads of a query that share keys are the rows of a tile; scores are kept in memory
   torch/eager    a product and a softmax in fp32, then topk
+  torch/compile  the same through Inductor
 """
 
 import math
@@ -18,7 +19,9 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
+    compile_for,
     next_power_of_2,
     tl,
     triton,
@@ -136,4 +139,6 @@ IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, outputs=("indices",), accepts=_accepts_tiled, contract="fp32",
                    constraint="at most 64 heads to a key head, at most 4096 blocks"),
     Implementation("torch/eager", reference, outputs=("indices",), contract="fp32"),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, outputs=("indices",),
+                                 contract="fp32")),
 ]

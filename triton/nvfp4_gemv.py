@@ -6,6 +6,8 @@ Limits   m = 0 launches nothing; k is a multiple of 16.
 Source   Rouhani et al. 2023, OCP Microscaling Formats; NVIDIA 2025, arXiv:2509.25149, section 2
   triton/row    a few rows per program; a number's bits become those of an fp16 number of the same ones
   torch/eager   torch.mv of the numbers decoded to fp32
+
+torch.compile has no row: Inductor knows no dtype of two fp4 numbers.
 """
 
 import torch

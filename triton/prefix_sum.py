@@ -5,6 +5,7 @@ Limits   n = 0 launches nothing.
 Source   Blelloch 1990, CMU-CS-90-190
   triton/three_kernel  sums of blocks, their scan by one program, the scan of each block behind it
   torch/eager          torch.cumsum in fp32, rounded once
+  torch/compile        the same through Inductor
 """
 
 import torch
@@ -14,7 +15,9 @@ from implementation import (
     FLOATS,
     INTERPRETED,
     Implementation,
+    beside_peers,
     ceildiv,
+    compile_for,
     dense,
     next_power_of_2,
     tl,
@@ -91,4 +94,6 @@ IMPLEMENTATIONS = [
     # On a GPU torch.cumsum carries sums from block to block as they come, in no order.
     Implementation("torch/eager", _eager, contract=CONTRACT, dtypes=DTYPES, outputs=("y",),
                    nondeterministic=("y",)),
+    *beside_peers(Implementation("torch/compile", compile_for(_eager), compiled=True, contract=CONTRACT,
+                                 dtypes=DTYPES, outputs=("y",), nondeterministic=("y",))),
 ]

@@ -14,11 +14,12 @@ Source   torchao 0.18, float8_utils.py; DeepSeek-V3 2024, arXiv:2412.19437, sect
   triton/tile  programs look for amax in bands of 32 rows, others give the scales, others the codes of
                tiles of 32 x 128; for each orientation anew
   torch/eager  the formula in torch
+  torch/compile the same through Inductor
 """
 
 
 from fp8_scales import groups, quantized, quantized_in_torch
-from implementation import Implementation
+from implementation import Implementation, beside_peers, compile_for
 
 DIFFERENTIABLE = ()  # of the inputs of reference: codes have no gradients
 
@@ -45,4 +46,5 @@ _NAMES = {"outputs": ("q", "scale", "q_t", "scale_t"), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/tile", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

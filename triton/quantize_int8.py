@@ -12,11 +12,12 @@ Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.1
   triton/row   a tile of whole rows per program, read once where rows have scales of their own; with one scale
                programs first give the ranges of their tiles; cols <= 131072
   torch/eager  the formula in fp32
+  torch/compile the same through Inductor
 """
 
 import torch
 
-from implementation import Implementation, ceildiv, tl, triton
+from implementation import Implementation, beside_peers, ceildiv, compile_for, tl, triton
 from row_norm import CONSTRAINT, accepts, tile
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
@@ -133,4 +134,5 @@ _NAMES = {"outputs": ("q", "scale", "zero")}
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, accepts=accepts, constraint=CONSTRAINT, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

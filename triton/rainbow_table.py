@@ -5,11 +5,21 @@ Limits   n = 0 launches nothing; no round gives x.
 Source   Fowler, Noll, Vo: draft-eastlake-fnv-17, section 2
   triton/block   a block of numbers per program
   torch/eager    int64, of which the low 32 bits are kept: torch has little arithmetic of uint32
+  torch/compile  the same through Inductor
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    ceildiv,
+    compile_for,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 BLOCK = 65536 if INTERPRETED else 1024  # numbers of a program
@@ -53,4 +63,5 @@ _NAMES = {"outputs": ("h",), "dtypes": ("uint32",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

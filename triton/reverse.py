@@ -6,6 +6,7 @@ Limits   n = 0 launches nothing.
 Source   NVIDIA, Using Shared Memory in CUDA C/C++, developer blog 2013
   triton/block   a block of elements per program, read from the last to the first
   torch/eager    torch.flip
+  torch/compile  the same through Inductor
 """
 
 import torch
@@ -16,9 +17,9 @@ from implementation import (
     Implementation,
     ceildiv,
     dense,
-    differentiable_row,
     next_power_of_2,
     tl,
+    torch_rows,
     triton,
 )
 
@@ -60,5 +61,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

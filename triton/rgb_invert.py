@@ -5,11 +5,21 @@ Limits   pixels = 0 launches nothing.
 Source   Burger and Burge 2016, Digital Image Processing, section 4.1.3: inverting images
   triton/block   a block of bytes per program
   torch/eager    255 - image, and alpha copied
+  torch/compile  the same through Inductor
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    beside_peers,
+    ceildiv,
+    compile_for,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 BLOCK = 65536 if INTERPRETED else 4096  # bytes of a program
@@ -48,4 +58,5 @@ _NAMES = {"outputs": ("out",), "dtypes": ("uint8",), "contract": "exact"}
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
 ]

@@ -6,11 +6,12 @@ Limits   an empty segment gives 0.
 Source   Merrill and Garland 2016, Merge-based parallel sparse matrix-vector multiplication
   triton/segment  a program adds up a segment, a block at a time: one long segment keeps one program busy
   torch/eager     torch.segment_reduce in fp32: in 16 bits it would add up in 16 bits
+  torch/compile   the same through Inductor
 """
 
 import torch
 
-from implementation import DENSE, INTERPRETED, Implementation, dense, tl, triton
+from implementation import DENSE, INTERPRETED, Implementation, beside_peers, compile_for, dense, tl, triton
 
 DIFFERENTIABLE = ()  # of the inputs of reference
 BLOCK = 4096 if INTERPRETED else 1024  # elements that a program adds at once
@@ -54,4 +55,5 @@ _NAMES = {"outputs": ("y",)}
 IMPLEMENTATIONS = [
     Implementation("triton/segment", forward, accepts=dense, constraint=DENSE, **_NAMES),
     Implementation("torch/eager", eager, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(eager), compiled=True, **_NAMES)),
 ]

@@ -6,6 +6,7 @@ Limits   n = 0 gives 0.
 Source   Harris 2007, Optimizing Parallel Reduction in CUDA
   triton/two_stage  programs add up every so-many-th block, and one program adds up what they found
   torch/eager       torch.sum
+  torch/compile     the same through Inductor
 """
 
 import torch
@@ -16,9 +17,9 @@ from implementation import (
     Implementation,
     ceildiv,
     dense,
-    differentiable_row,
     next_power_of_2,
     tl,
+    torch_rows,
     triton,
 )
 
@@ -77,5 +78,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
     Implementation("triton/two_stage", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

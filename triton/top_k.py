@@ -7,6 +7,8 @@ Limits   1 <= k <= cols. NaN before everything, then falling; 0 and -0 are equal
 Source   Batcher 1968, Sorting networks and their applications (bitonic)
   triton/bitonic  a tile of whole rows per program, sorted as integers; cols <= 32768
   torch/eager     torch.topk
+  torch/compile   the same through Inductor
+  quack/kernel    quack-kernels' bitonic network, in whose sorted numbers the lowest bits are the column
 """
 
 import torch
@@ -14,7 +16,10 @@ import torch
 from implementation import (
     INTERPRETED,
     Implementation,
+    aligned,
+    beside_peers,
     ceildiv,
+    compile_for,
     next_power_of_2,
     tl,
     triton,
@@ -116,9 +121,24 @@ def reference(x, *, k):
     return values, indices.to(torch.int32)
 
 
+def _quack(x, *, k):
+    from quack.topk import topk_fwd
+    return topk_fwd(aligned(x), k)
+
+
+def _accepts_quack(direction, x, *, k):
+    for what, size, least, most in (("cols", x.shape[1], 8, 4096), ("k", k, 1, 128)):
+        if size & size - 1 or not least <= size <= most:
+            return f"top_k/quack/kernel: {what} {size} is no power of two from {least} to {most}"
+    return None
+
+
 _NAMES = {"outputs": ("values", "indices"), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/bitonic", forward, accepts=accepts, constraint=f"cols <= {ROW_COLS}", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
+    *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    Implementation("quack/kernel", _quack, module="quack.topk", accepts=_accepts_quack,
+                   constraint="powers of two: 8 to 4096 cols, k to 128", **_NAMES),
 ]

@@ -7,11 +7,12 @@ Limits   rows or cols = 0 launches nothing.
 Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA developer blog
   triton/tiled   a square tile per program, turned by tl.trans
   torch/eager    x.transpose(0, 1), copied
+  torch/compile  the same through Inductor
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, differentiable_row, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, tl, torch_rows, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 EDGE = 256 if INTERPRETED else 64  # of a tile: 64 columns of 2 bytes are a line of 128
@@ -58,5 +59,5 @@ _NAMES = {"outputs": ("y",), "gradients": ("grad_x",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    *torch_rows(reference, 1, DIFFERENTIABLE, **_NAMES),
 ]

@@ -42,7 +42,7 @@ template <class F> void find_function(void *library, const char *name, F &functi
 
 // The numbers of enumerations that both libraries share (cublas_api.h, library_types.h).
 struct CublasNumbers {
-	enum { not_transposed = 0, transposed = 1, r_32f = 0, r_16f = 2, r_16bf = 14, compute_32f = 68 };
+	enum { not_transposed = 0, transposed = 1, r_32f = 0, r_16f = 2, r_8i = 3, r_32i = 10, r_16bf = 14, compute_32f = 68, compute_32i = 72 };
 };
 template <class T> constexpr int cublas_type = CublasNumbers::r_32f;
 template <> constexpr int cublas_type<__half> = CublasNumbers::r_16f;

@@ -13,7 +13,9 @@
 //             are whole vectors of 16 bytes
 //   sm90_wgmma  wgmma of tiles of 256 x 128 that the copy engine brings, or of 64 x 128 where there are few; see int8_gemm/sm90_wgmma.cuh. Costs: a GPU
 //             of 9.0, and the same rows
+//   cublaslt  NVIDIA's library, where it is found at run time, with sums of rows and columns and the scaling apart; see int8_gemm/cublaslt.cuh
 #include "capability.cuh"
+#include "int8_gemm/cublaslt.cuh"
 #include "int8_gemm/sm80_mma.cuh"
 #include "int8_gemm/sm90_wgmma.cuh"
 #include "register.cuh"
@@ -151,6 +153,8 @@ void check_blocks(triad::Check &check, const triad_call *call) {
 
 const triad::Limit few_blocks = triad::limit("at most 2^31 - 1 blocks", check_blocks);
 
+const triad::Limit cublaslt_limit = triad::limit("a GPU, cuBLASLt, sizes and strides that it multiplies", triad::int8_gemm::check_cublaslt);
+
 } // namespace
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
@@ -167,3 +171,6 @@ TRIAD_KERNEL(int8_gemm, sm80_mma, forward,
 TRIAD_KERNEL(int8_gemm, sm90_wgmma, forward,
              .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).launch(triad::int8_gemm::sm90_wgmma)
              .limits(triad::int8_gemm::wgmma_limits()))
+TRIAD_KERNEL(int8_gemm, cublaslt, forward,
+             .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).limits(few_blocks, cublaslt_limit)
+             .workspace(triad::int8_gemm::cublaslt_workspace).launch(triad::int8_gemm::cublaslt))

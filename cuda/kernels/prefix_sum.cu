@@ -12,6 +12,8 @@
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
 //                 that knows all before it. Reads every element once, 16 bytes at a time, into shared memory. How far it looks depends on
 //                 timing, and so do the last bits. Costs: a tile waits for the slowest of those before it
+//   cub           NVIDIA's DeviceScan, compiled with our kernels; see include/cub_library.cuh
+#include "cub_library.cuh"
 #include "rows.cuh"
 #include "scan_tile.cuh"
 #include "spec/prefix_sum.cuh"
@@ -218,6 +220,22 @@ template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	return triad::launched();
 }
 
+struct CubScan;
+#ifndef __CUEMU__
+struct CubScan {
+	template <class T> static cudaError_t run(const triad_call *call, void *scratch, size_t &bytes) {
+		const auto x = triad::cub_input<T>(call->in[0]);
+		const auto y = triad::cub_output<T>(call->out[0]);
+		const int64_t n = triad::elements(call->in[0]);
+		const triad::CubPlus plus;
+		return exclusive(call) ? cub::DeviceScan::ExclusiveScan(scratch, bytes, x, y, plus, triad::cub_zero<T>(), n, triad::stream_of(call))
+		                       : cub::DeviceScan::InclusiveScan(scratch, bytes, x, y, plus, n, triad::stream_of(call));
+	}
+};
+#endif
+
+template <class T> int prefix_sum_fwd_cub(const triad_call *call) { return triad::cub_run<CubScan, T>(call); }
+
 } // namespace
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
@@ -235,6 +253,9 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
 TRIAD_KERNEL(prefix_sum, lookback, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)))
+TRIAD_KERNEL(prefix_sum, cub, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(triad::cub_bytes<CubScan>)
+             .limits(triad::contiguous(), triad::cub_limit()).launch(TRIAD_BY_DTYPE(prefix_sum_fwd_cub)))
 
 // integers: right to the bit, in whatever order they are added
 TRIAD_KERNEL(prefix_sum, three_kernel, forward,
@@ -249,3 +270,6 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
 TRIAD_KERNEL(prefix_sum, lookback, forward,
              .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(prefix_sum_fwd_lookback<int32_t>))
+TRIAD_KERNEL(prefix_sum, cub, forward,
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(triad::cub_bytes_of<CubScan, int32_t>)
+             .limits(triad::contiguous(), triad::cub_limit()).launch(prefix_sum_fwd_cub<int32_t>))

@@ -10,6 +10,8 @@
 //             do as any other, whatever the segments are. Elements, 16 bytes a load, and ends come into shared memory at the same time; then as
 //             many threads add up a segment as its length is worth. It costs a search for the cuts and a last launch for the segments that cross
 //             tiles.
+//   cub       NVIDIA's DeviceSegmentedReduce, compiled with our kernels; see include/cub_library.cuh
+#include "cub_library.cuh"
 #include "element.cuh"
 #include "reduce.cuh"
 #include "rows.cuh"
@@ -199,6 +201,19 @@ template <class T> int segment_sum_balanced(const triad_call *call) {
 	return triad::launched();
 }
 
+struct CubSegments;
+#ifndef __CUEMU__
+struct CubSegments {
+	template <class T> static cudaError_t run(const triad_call *call, void *scratch, size_t &bytes) {
+		return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, triad::cub_input<T>(call->in[0]), triad::cub_output<T>(call->out[0]),
+		                                          segments_of(call), offsets_of(call), offsets_of(call) + 1, triad::CubPlus(),
+		                                          triad::cub_zero<T>(), triad::stream_of(call));
+	}
+};
+#endif
+
+template <class T> int segment_sum_cub(const triad_call *call) { return triad::cub_run<CubSegments, T>(call); }
+
 } // namespace
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
@@ -210,3 +225,6 @@ TRIAD_KERNEL(segment_sum, warp, forward,
 TRIAD_KERNEL(segment_sum, balanced, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).workspace(cuts_and_parts).limits(triad::contiguous())
              .launch(TRIAD_BY_DTYPE(segment_sum_balanced)))
+TRIAD_KERNEL(segment_sum, cub, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(triad::cub_bytes<CubSegments>)
+             .limits(triad::contiguous(), triad::cub_limit()).launch(TRIAD_BY_DTYPE(segment_sum_cub)))

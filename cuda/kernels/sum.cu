@@ -11,8 +11,10 @@
 //           warp has to reach the shuffles
 //   vec     as warp, with 16-byte loads, four of them a thread before the first use. Costs: registers for
 //           what is under way
+//   cub     NVIDIA's DeviceReduce, compiled with our kernels; see include/cub_library.cuh
 //   naive   backward: a thread an element
 //   vec     backward: 16-byte stores
+#include "cub_library.cuh"
 #include "pack.cuh"
 #include "total.cuh"
 #include "spec/sum.cuh"
@@ -60,6 +62,18 @@ template <class T> int sum_fwd_tree(const triad_call *call) { return triad::tota
 template <class T> int sum_fwd_warp(const triad_call *call) { return triad::total_warp<T, Element>(call); }
 template <class T> int sum_fwd_vec(const triad_call *call) { return triad::total_vec<T, Element>(call); }
 
+struct CubSum;
+#ifndef __CUEMU__
+struct CubSum {
+	template <class T> static cudaError_t run(const triad_call *call, void *scratch, size_t &bytes) {
+		return cub::DeviceReduce::Reduce(scratch, bytes, triad::cub_input<T>(call->in[0]), triad::cub_output<T>(call->out[0]),
+		                                 triad::elements(call->in[0]), triad::CubPlus(), triad::cub_zero<T>(), triad::stream_of(call));
+	}
+};
+#endif
+
+template <class T> int sum_fwd_cub(const triad_call *call) { return triad::cub_run<CubSum, T>(call); }
+
 template <class T> int sum_bwd_naive(const triad_call *call) {
 	const int64_t n = triad::elements(call->out[0]);
 	if (n == 0) return TRIAD_OK;
@@ -91,6 +105,9 @@ TRIAD_KERNEL(sum, warp, forward,
 TRIAD_KERNEL(sum, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).workspace(triad::sum_a_block)
              .limits(triad::contiguous(), triad::aligned(16, "x")).launch(TRIAD_BY_DTYPE(sum_fwd_vec)))
+TRIAD_KERNEL(sum, cub, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(triad::cub_bytes<CubSum>)
+             .limits(triad::contiguous(), triad::cub_limit()).launch(TRIAD_BY_DTYPE(sum_fwd_cub)))
 TRIAD_KERNEL(sum, naive, backward,
              .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(sum_bwd_naive)))
 TRIAD_KERNEL(sum, vec, backward,

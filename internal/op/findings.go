@@ -63,10 +63,12 @@ var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 
 // LibraryFamilies are the first words of implementations that findings may cover: libraries that we do not
 // ship.
-var LibraryFamilies = []string{"torch", "liger", "quack", "fa4", "torchao", "flashmla"}
+var LibraryFamilies = []string{
+	"torch", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm", "fla",
+}
 
 // libraryVariants are rows of our own families that call a library.
-var libraryVariants = []string{"cuda/cublas", "cuda/cublaslt"}
+var libraryVariants = []string{"cuda/cublas", "cuda/cublaslt", "cuda/cub"}
 
 // Gates names the judge's gates.
 var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6", "G7"}

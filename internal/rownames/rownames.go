@@ -10,7 +10,9 @@ import (
 )
 
 // Families are those whose names the sources tell.
-var Families = []string{"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao", "flashmla"}
+var Families = []string{
+	"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm", "fla",
+}
 
 var (
 	registration = regexp.MustCompile(`TRIAD_KERNEL\(\s*(\w+),\s*(\w+)`)

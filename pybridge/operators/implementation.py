@@ -346,6 +346,23 @@ def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def beside_peers(*rows: Implementation) -> list[Implementation]:
+    """Rows that are there where the peers are (`triad setup --peers`), on a GPU: those of torch.compile that
+    are only something to compare with. Compiling them takes longer than the other rows of an operator do."""
+    import torch
+    wanted = os.environ.get("TRIAD_PEERS") and torch.cuda.is_available() and not INTERPRETED
+    return list(rows) if wanted else []
+
+
+def torch_rows(function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...],
+               **more) -> list[Implementation]:
+    """Returns the row torch/eager of a function that torch's autograd can differentiate and, beside the
+    peers, torch/compile; inputs and differentiable as for differentiable_row."""
+    return [differentiable_row("torch/eager", function, inputs, differentiable, **more),
+            *beside_peers(differentiable_row("torch/compile", compile_for(function), inputs, differentiable,
+                                       compiled=True, **more))]
+
+
 def half_written(fault: BaseException) -> bool:
     """Removes the library of Inductor's cache that could not be loaded, if the fault names one, and reports
     whether there was one. Inductor's compiler writes a library in place, so a process that was killed leaves

@@ -16,7 +16,8 @@ import sys
 from importlib import metadata
 
 PEERS = {"liger": "liger-kernel", "quack": "quack-kernels", "fa4": "flash-attn-4",
-         "torchao": "torchao", "flashmla": "sgl-flash-mla"}
+         "torchao": "torchao", "flashmla": "sgl-flash-mla", "cce": "cut-cross-entropy",
+         "deepgemm": "sgl-deep-gemm", "fla": "fla-core"}
 """What each family of rows is installed as."""
 
 CUTILE = "cutile"
@@ -59,10 +60,19 @@ def missing(family: str, module: str, on_gpu: bool) -> str:
     except ImportError:  # of a package around it
         found = None
     if found:
-        return unfit_for_cutile() if family == CUTILE else ""
+        return {CUTILE: unfit_for_cutile, "deepgemm": without_compiler}.get(family, str)()
     if family == CUTILE:
         return "cuda-tile is not installed: triad setup --cutile"
     return f"{PEERS[family]} is not installed: triad setup --peers"
+
+
+def without_compiler() -> str:
+    """Why DeepGEMM, which compiles its kernels when they are called, cannot do so here, "" where it can. It
+    asks for the folder of a CUDA toolkit when it is imported."""
+    if (os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or shutil.which("nvcc")
+            or os.path.exists("/usr/local/cuda")):
+        return ""
+    return "sgl-deep-gemm compiles with nvcc: there is none on PATH, in CUDA_HOME or in /usr/local/cuda"
 
 
 @functools.cache

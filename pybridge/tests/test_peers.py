@@ -107,8 +107,17 @@ class Load(unittest.TestCase):
                 if row.module:
                     seen.add(family)
                     self.assertTrue(row.forward and row.outputs)
-                    self.assertEqual(bool(row.backward and row.gradients), differentiable, row.name)
+                    self.assertEqual(bool(row.backward), bool(row.gradients), row.name)
         self.assertEqual(seen, set(peers.PEERS), "peers without a row")
+
+    def test_compiled_rows_are_beside_peers(self):
+        row = Implementation("torch/compile", compiled=True)
+        for folder, gpu, interpreted, want in (("/peers", True, False, [row]), ("", True, False, []),
+                                               ("/peers", False, False, []), ("/peers", True, True, [])):
+            with mock.patch.dict(os.environ, {"TRIAD_PEERS": folder}), \
+                    mock.patch("torch.cuda.is_available", return_value=gpu), \
+                    mock.patch.object(implementation, "INTERPRETED", interpreted):
+                self.assertEqual(implementation.beside_peers(row), want)
 
     def test_aligned(self):
         x = torch.zeros(33)

@@ -19,7 +19,9 @@ var rowOperators = []string{"softmax", "layernorm", "swiglu", "rope"}
 func tables(p published) map[string][]string {
 	all := groups(p.records)
 	rows := cold(all, rowOperators...)
-	flash, scaled, plain := cold(all, "flash_attention"), cold(all, "fp8_gemm"), cold(all, "gemm")
+	flash, scaled := cold(all, "flash_attention"), cold(all, "fp8_gemm")
+	plain := slices.DeleteFunc(cold(all, "gemm"),
+		func(g group) bool { return g.dtype == "fp32" }) // which the ladder shows
 	roof := share{title: "share of the roofline (CUDA)", of: roofline}
 	return map[string][]string{
 		"machine":   machines(p),
@@ -32,7 +34,8 @@ func tables(p published) map[string][]string {
 		"ladder":     ladder(p.records),
 		"order":      programOrder(p),
 		"catalogue":  timesTable(others(all), rowTable, roof),
-		"standing":   standings(others(all)),
+		"standing":   standings(all),
+		"short":      shortOf(all),
 		"under load": underLoad(all, p),
 		"goals":      goals(all),
 		"words":      words(p),

@@ -157,6 +157,46 @@ func made(id, session, impl string, ns, clock float64, regime string) record {
 	return r
 }
 
+// Every cold time is shown: in a column of its family, or by its name in the last one.
+func TestEveryTimedRowIsShown(t *testing.T) {
+	p, _ := here(t)
+	made := tables(p)
+	var lines []string
+	for _, name := range []string{"rows", "attention", "products", "gemm", "catalogue"} {
+		lines = append(lines, made[name]...)
+	}
+	shown := 0
+	for _, g := range groups(p.records) {
+		if g.regime != "cold" || g.op == "gemm" && g.dtype == "fp32" { // the ladder is a table of its own
+			continue
+		}
+		at := slices.IndexFunc(lines,
+			func(line string) bool { return strings.HasPrefix(line, "| "+g.title()+" |") })
+		if at < 0 {
+			t.Errorf("%s stands in no table", g.title())
+			continue
+		}
+		for _, r := range g.rows {
+			if text := g.text(r, r); !strings.Contains(lines[at], " "+strings.TrimRight(text, "*")) {
+				t.Errorf("%s: %s of %s is not in %q", g.title(), text, r.impl, lines[at])
+			}
+			shown++
+		}
+	}
+	if shown < 500 {
+		t.Errorf("only %d times", shown)
+	}
+	g := group{rows: []row{
+		{impl: "cuda/vec", timing: timing{MedianNS: 1000}},
+		{impl: "cuda/naive", timing: timing{MedianNS: 3000}},
+		{impl: "torch/grouped_mm", timing: timing{MedianNS: 2000, Mode: "events"}},
+	}}
+	want := "torch/grouped_mm 2.000 us*, cuda/naive 3.000 us"
+	if got := g.rest(rowTable, g.rows[0]); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A comparison of a record that is no longer published does not count.
 func TestComparisonsAreOfWhatIsPublished(t *testing.T) {
 	p := published{
@@ -185,7 +225,7 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	records[2].Timing.Mode = "events"
 	all := groups(records)
 	got := strings.Join(timesTable(cold(all, "softmax"), rowTable, share{title: "share", of: roofline}), "\n")
-	want := "| softmax backward 8 x 4 | 1.000 us | 1.100 us at 1605 MHz | 9.000 us* |  | 1980 |\n\n" +
+	want := "| softmax backward 8 x 4 | 1.000 us | 1.100 us at 1605 MHz | 9.000 us* |  | 1980 |  |\n\n" +
 		"* timed between events, the host's time included, where no graph could capture the calls."
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -388,17 +428,28 @@ func TestStandings(t *testing.T) {
 		r.Op, r.Case = "sum", "sum"
 		return r
 	}
-	got := strings.Join(standings(groups([]record{
+	records := []record{
 		point("1", "cuda/vec", 1000, 4, "PASS"), point("2", "triton/row", 800, 4, "PASS"),
 		point("3", "cuda/vec", 1000, 5, "PASS"), point("4", "torch/eager", 2000, 5, "PASS"),
 		point("5", "torch/compile", 10, 5, "DIFFERENT_CONTRACT"), point("6", "cuda/vec", 1000, 6, "PASS"),
 		sum("7", "cuda/vec", 90), sum("8", "torch/eager", 100),
-	})), "\n")
+	}
+	got := strings.Join(standings(groups(records)), "\n")
 	if want := "| softmax backward | 2 | 0.50 to 1.25 | triton/row |  |\n\n" +
 		"Nowhere behind: sum backward."; !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := standings(nil); len(got) != 1 {
+	near := 0.96 // behind, and at the roofline, is not short
+	reached := sum("9", "cuda/vec", 110)
+	reached.Case, reached.Timing.Roofline = "at the roofline", &near
+	other := sum("10", "torch/eager", 100)
+	other.Case = reached.Case
+	got = strings.Join(shortOf(groups(append(records, reached, other))), "\n")
+	if want := "| softmax backward | 1 of 2 | 1.25 | triton/row |  |\n\n" +
+		"1 of 4 points fall short."; !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := standings(nil); len(got) != 1 || len(shortOf(nil)) != 1 {
 		t.Errorf("nothing recorded: %q", got)
 	}
 }

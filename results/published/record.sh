@@ -129,6 +129,21 @@ figure() { # NAME of a test, and settings for it
 	once "$test" env TRIAD_TEST_GPU="$PWD/bin" TRIAD_FIGURES="$out" "$@" bin/figures.test -test.v -test.run "^$test\$"
 }
 
+# others_of OPERATOR: the families of other people's rows that it has, and of rows in cuTile; a test compares them with the sources
+others_of() {
+	case $1 in
+	flash_attention) echo ,fa4,cutile ;;
+	softmax | layernorm | rmsnorm | rope) echo ,liger,quack,cutile ;;
+	swiglu) echo ,liger,cutile ;;
+	gemm) echo ,quack,cutile ;;
+	cross_entropy) echo ,liger,quack ;;
+	linear_cross_entropy) echo ,liger,cce ;;
+	top_k) echo ,quack ;;
+	fp8_gemm | grouped_fp8_gemm) echo ,deepgemm ;;
+	fp8_linear) echo ,torchao ;;
+	esac
+}
+
 row="cuda/vec,triton,torch"
 # the operators without a step of their own
 operators="quantize_fp8 quantize_int8 dropout bias_mask_scale_add rmsnorm sum dot count_equal repeat_kv cross_entropy transpose prefix_sum gemv
@@ -139,18 +154,18 @@ for step in "$@"; do
 	case $step in
 	attention)
 		ours=cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash
-		bench attention attention-forward $ours ,fa4 flash_attention --dtype bf16 --pass forward
+		bench attention attention-forward $ours "$(others_of flash_attention)" flash_attention --dtype bf16 --pass forward
 		# a backward of 16,384 queries has eight rounds in a second, in which the clock sways
-		BUDGET=4s bench attention attention-backward $ours ,fa4 flash_attention --dtype bf16 --pass backward
+		BUDGET=4s bench attention attention-backward $ours "$(others_of flash_attention)" flash_attention --dtype bf16 --pass backward
 		;;
-	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,cuda/sm90_tma_fast,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
-	gemm) bench gemm gemm cuda/sm90_tma,cuda/sm80_mma,cuda/cublas,cuda/cublaslt,triton,torch "" gemm --pass forward --dtype bf16 ;;
+	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,cuda/sm90_tma_fast,triton,torch/scaled_mm,torch/scaled_mm_fast "$(others_of fp8_gemm)" fp8_gemm ;;
+	gemm) bench gemm gemm cuda/sm90_tma,cuda/sm80_mma,cuda/cublas,cuda/cublaslt,triton,torch "$(others_of gemm)" gemm --pass forward --dtype bf16 ;;
 	ladder) bench ladder ladder cuda,triton/tiled,triton/persistent,torch "" gemm --pass forward --dtype fp32 --dims batch=1,m=4096,n=4096,k=4096 ;;
 	order) once order "${PYTHON:-python3}" "$(dirname "$0")/program_order.py" "$out/figure-order.json" ;;
-	softmax) bench softmax softmax cuda/sm90_cluster,$row ,liger,quack softmax --dtype bf16 ;;
-	layernorm) bench layernorm layernorm cuda/vec,cuda/partials,triton,torch ,liger,quack layernorm --dtype bf16 ;;
-	swiglu) bench swiglu swiglu $row ,liger swiglu --dtype bf16 ;;
-	rope) bench rope rope $row ,liger rope --dtype bf16 ;;
+	softmax) bench softmax softmax cuda/sm90_cluster,$row "$(others_of softmax)" softmax --dtype bf16 ;;
+	layernorm) bench layernorm layernorm cuda/vec,cuda/partials,triton,torch "$(others_of layernorm)" layernorm --dtype bf16 ;;
+	swiglu) bench swiglu swiglu $row "$(others_of swiglu)" swiglu --dtype bf16 ;;
+	rope) bench rope rope $row "$(others_of rope)" rope --dtype bf16 ;;
 	sustained)
 		for scaling in tensor row block; do
 			bench sustained "sustained-$scaling" cuda/sm90_wgmma,torch/scaled_mm "" fp8_gemm --pass forward --dims m=4096,n=4096,k=4096 \
@@ -165,15 +180,15 @@ for step in "$@"; do
 		;;
 	catalogue)
 		for operator in ${OPERATORS:-$operators}; do
-			ours=cuda,triton,torch others=
+			ours=cuda,triton,torch
 			case $operator in # at their points the rungs before the last take 10 ms to seconds a call
 			linear_cross_entropy) ours=cuda/cublas,cuda/mma,triton,torch ;;
 			moe) ours=cuda/mma,triton,torch ;;
-			fp8_linear) ours=cuda/sm90_wgmma,triton,torch others=,torchao ;;
+			fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
 			mla) ours=cuda/sm90_tma,triton,torch ;;
 			mla_decode) ours=cuda/sm90_tma,cuda/sm80_mma,cuda/split,triton,torch ;;
 			esac
-			bench catalogue "catalogue-$operator" "$ours" "$others" "$operator"
+			bench catalogue "catalogue-$operator" "$ours" "$(others_of "$operator")" "$operator"
 		done
 		;;
 	figures)

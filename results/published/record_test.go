@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"triad"
 	"triad/internal/catalog"
+	"triad/internal/rownames"
 )
 
 // stub is a fake triad that logs its arguments and exports a line. It is interrupted if the file "slow" is
@@ -60,8 +62,8 @@ func TestRecordIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls,
-		"bench softmax --dtype bf16 --impl cuda/sm90_cluster,cuda/vec,triton,torch,liger,quack --budget 1s "+
-			"--rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
+		"bench softmax --dtype bf16 --impl cuda/sm90_cluster,cuda/vec,triton,torch,liger,quack,cutile "+
+			"--budget 1s --rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
 		t.Errorf("first: %q\n%s", calls, said)
 	}
 	if err := os.Remove(slow); err != nil {
@@ -107,6 +109,29 @@ func TestRecordHasEveryOperator(t *testing.T) {
 	}
 }
 
+// Every operator's step passes the families of all its rows, other people's among them.
+func TestRecordPassesEveryPeer(t *testing.T) {
+	folder := t.TempDir()
+	session := filepath.Join(folder, "session")
+	_, calls := recordSession(t, folder, session, "1000", "attention", "fp8_gemm", "gemm", "softmax",
+		"layernorm", "swiglu", "rope", "catalogue")
+	timed := map[string][]string{}
+	for _, call := range strings.Split(strings.TrimSpace(calls), "\n") {
+		words := strings.Fields(call)
+		timed[words[1]] = strings.Split(words[slices.Index(words, "--impl")+1], ",")
+	}
+	for _, operator := range catalog.Names() {
+		for _, name := range rownames.Of(triad.Files, operator) {
+			family, _, _ := strings.Cut(name, "/")
+			if !slices.ContainsFunc(timed[operator], func(asked string) bool {
+				return asked == family || strings.HasPrefix(asked, family+"/")
+			}) {
+				t.Errorf("record.sh times no %s of %s: %v", family, operator, timed[operator])
+			}
+		}
+	}
+}
+
 // Other people's kernels are left out if triad does not have them, or if they are not wanted.
 func TestRecordWithoutOthers(t *testing.T) {
 	folder := t.TempDir()
@@ -116,7 +141,7 @@ func TestRecordWithoutOthers(t *testing.T) {
 	said, calls := recordSession(t, folder, filepath.Join(folder, "session"), "100", "swiglu")
 	if lines := strings.Split(strings.TrimSpace(calls), "\n"); len(lines) != 2 ||
 		!strings.Contains(lines[1], "--impl cuda/vec,triton,torch --budget") ||
-		!strings.Contains(said, "without ,liger") {
+		!strings.Contains(said, "without ,liger,cutile") {
 		t.Errorf("%q\n%s", calls, said)
 	}
 	t.Setenv("PEERS", "")

@@ -278,6 +278,11 @@ func (g group) cell(f family, first row) string {
 	if !there {
 		return ""
 	}
+	return g.text(r, first)
+}
+
+// text returns what a table says of a row of the group; see cell.
+func (g group) text(r, first row) string {
 	text := report.Duration(r.MedianNS)
 	if g.op == "fp8_gemm" || g.op == "gemm" {
 		text = fmt.Sprintf("%.0f", r.FLOPs/r.MedianNS/1e3)
@@ -311,7 +316,8 @@ type share struct {
 	optional bool
 }
 
-// timesTable returns a table of the cold times of groups, without empty columns.
+// timesTable returns a table of the cold times of groups, without empty columns. A last column names the rows
+// that are the fastest of none, so that every timed row is shown.
 func timesTable(all []group, families []family, shares ...share) []string {
 	families = slices.DeleteFunc(slices.Clone(families), func(f family) bool {
 		return !slices.ContainsFunc(all, func(g group) bool { _, there := g.best(f); return there })
@@ -335,20 +341,27 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	for _, s := range shares {
 		header += " " + s.title + " |"
 	}
-	out := []string{header + " clock, MHz |", "|---|" + strings.Repeat("--:|", len(families)+len(shares)+1)}
+	out := []string{
+		header + " clock, MHz | other rows |",
+		"|---|" + strings.Repeat("--:|", len(families)+len(shares)+1) + "---|",
+	}
 	for _, g := range all {
 		first, there := g.best(families[0])
+		reference := first // whose clock the others are compared with
+		for i := 1; !there && i < len(families); i++ {
+			reference, there = g.best(families[i])
+		}
 		if !there {
-			continue
+			reference = g.rows[0]
 		}
 		line := "| " + g.title() + " |"
 		for _, f := range families {
-			line += " " + g.cell(f, first) + " |"
+			line += " " + g.cell(f, reference) + " |"
 		}
 		for _, s := range shares {
 			line += " " + s.of(g, first) + " |"
 		}
-		out = append(out, fmt.Sprintf("%s %.0f |", line, first.clock()))
+		out = append(out, fmt.Sprintf("%s %.0f | %s |", line, reference.clock(), g.rest(families, reference)))
 	}
 	for _, mark := range []struct{ sign, means string }{
 		{otherContract, "another contract."},
@@ -386,7 +399,7 @@ func ofVendorFast(g group, _ row) string {
 
 func ofRate(g group, first row, of family) string {
 	vendor, there := g.best(of)
-	if !there {
+	if !there || first.MedianNS == 0 {
 		return ""
 	}
 	text := fmt.Sprintf("%.0f %%", vendor.MedianNS/first.MedianNS*100)
