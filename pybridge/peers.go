@@ -13,14 +13,14 @@ import (
 )
 
 // peersParcel is the folder of the peers: public kernels of other projects, whose rows stand next to ours.
-var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 116_000_000, 371_000_000}
+var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 117_000_000, 377_000_000}
 
 // cutileParcel is the folder of cuTile, NVIDIA's tile language, and its compiler.
 var cutileParcel = parcel{"cuTile", "requirements-cutile.txt", "cutile-", 162_000_000, 433_000_000}
 
 // PeerFamilies are the prefixes of the rows of cuTile and of the peers. Their absence is reported only if
 // they are asked for by name: nothing needs them.
-var PeerFamilies = []string{"cutile", "liger", "quack", "fa4", "torchao"}
+var PeerFamilies = []string{"cutile", "liger", "quack", "fa4", "torchao", "fla"}
 
 // beside returns the folder of a parcel that stands beside an interpreter, which need not exist. The
 // interpreter itself is not changed: its workers have the folder on their path.
@@ -51,8 +51,8 @@ func (e *Environment) have(p parcel, i Interpreter) string {
 // Peers makes the peers' folder for an interpreter if it is missing. wheels is a folder of wheels to take
 // them from, "" for the package index.
 func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
-	return e.add(ctx, peersParcel, i, wheels, "triad will install Liger-Kernel, quack-kernels, flash-attn-4 "+
-		"and torchao, whose rows stand beside its own")
+	return e.add(ctx, peersParcel, i, wheels, "triad will install Liger-Kernel, quack-kernels, flash-attn-4, "+
+		"torchao and fla-core, whose rows stand beside its own")
 }
 
 // Cutile makes the folder of cuTile for an interpreter if it is missing; wheels as for Peers.

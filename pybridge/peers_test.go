@@ -151,7 +151,7 @@ func TestPeersArePinned(t *testing.T) {
 				hashes[compiled])
 		}
 	}
-	for _, name := range []string{"liger-kernel", "quack-kernels", "flash-attn-4", "torchao"} {
+	for _, name := range []string{"liger-kernel", "quack-kernels", "flash-attn-4", "torchao", "fla-core"} {
 		if !slices.Contains(names, name) || hashes[name] == 0 {
 			t.Errorf("%s is not there", name)
 		}

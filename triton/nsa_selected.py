@@ -13,12 +13,14 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   the heads of a query that share a key head are the rows of a tile; backward: a kernel over
                  queries, then one over keys that asks each query for the block
   torch/eager    the keys of each query gathered, products in fp32
+  fla/kernel     flash-linear-attention's kernels, gate and rows without a key by torch; no window
 """
 
 import math
 
 import torch
 
+import fla_nsa
 from implementation import (
     INTERPRETED,
     Implementation,
@@ -305,4 +307,8 @@ IMPLEMENTATIONS = [
                    constraint="at most 64 heads to a key head"),
     differentiable_row("torch/eager", reference, 6, DIFFERENTIABLE, ("o",), _GRADIENTS,
                        contract=sixteen_bit("p16")),
+    Implementation("fla/kernel", fla_nsa.selected_forward, fla_nsa.selected_backward, outputs=("o",),
+                   gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=fla_nsa.DTYPES,
+                   accepts=fla_nsa.accepts("nsa_selected/fla/kernel"), constraint=fla_nsa.CONSTRAINT,
+                   module=fla_nsa.MODULE),
 ]

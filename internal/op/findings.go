@@ -63,7 +63,7 @@ var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 
 // LibraryFamilies are the first words of implementations that findings may cover: libraries that we do not
 // ship.
-var LibraryFamilies = []string{"torch", "liger", "quack", "fa4", "torchao"}
+var LibraryFamilies = []string{"torch", "liger", "quack", "fa4", "torchao", "fla"}
 
 // libraryVariants are rows of our own families that call a library.
 var libraryVariants = []string{"cuda/cublas", "cuda/cublaslt"}

@@ -10,7 +10,7 @@ import (
 )
 
 // Families are those whose names the sources tell.
-var Families = []string{"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao"}
+var Families = []string{"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao", "fla"}
 
 var (
 	registration = regexp.MustCompile(`TRIAD_KERNEL\(\s*(\w+),\s*(\w+)`)

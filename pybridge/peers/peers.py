@@ -16,7 +16,7 @@ import sys
 from importlib import metadata
 
 PEERS = {"liger": "liger-kernel", "quack": "quack-kernels", "fa4": "flash-attn-4",
-         "torchao": "torchao"}
+         "torchao": "torchao", "fla": "fla-core"}
 """What each family of rows is installed as."""
 
 CUTILE = "cutile"

@@ -46,8 +46,8 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 	flags.Environment(cmd, &o.EnvironmentFlags)
 	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false,
 		"fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
-	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels, flash-attn-4 and "+
-		"torchao as well, next to the interpreter: rows to compare with on a GPU")
+	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels, flash-attn-4, "+
+		"torchao and fla-core as well, next to the interpreter: rows to compare with on a GPU")
 	cmd.Flags().BoolVar(&o.cutile, "cutile", false, "install cuTile, NVIDIA's tile language, and its "+
 		"compiler as well: the rows cutile/... on a GPU, with a driver of 580 or newer")
 	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers, with --cutile alone cuTile, from this "+
