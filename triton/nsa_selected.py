@@ -309,6 +309,7 @@ IMPLEMENTATIONS = [
                        contract=sixteen_bit("p16")),
     Implementation("fla/kernel", fla_nsa.selected_forward, fla_nsa.selected_backward, outputs=("o",),
                    gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=fla_nsa.DTYPES,
-                   accepts=fla_nsa.accepts("nsa_selected/fla/kernel"), constraint=fla_nsa.CONSTRAINT,
-                   module=fla_nsa.MODULE),
+                   accepts=fla_nsa.accepts("nsa_selected/fla/kernel"), module=fla_nsa.MODULE,
+                   nondeterministic=fla_nsa.ANY_ORDER,
+                   constraint=fla_nsa.CONSTRAINT + "; backward: a power of two of blocks a token"),
 ]

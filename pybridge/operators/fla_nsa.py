@@ -12,6 +12,8 @@ import torch
 MODULE = "fla.ops.nsa.parallel"
 DTYPES = ("fp16", "bf16")
 CONSTRAINT = "groups of 16 heads or more and blocks of 16 tokens or more, powers of two as scale; window 0"
+ANY_ORDER = ("grad_k", "grad_v")
+"""Of nsa_selected: the queries of a block are listed in the order in which atomics arrive."""
 
 
 def _power_of_two(x: int) -> bool:
@@ -20,7 +22,7 @@ def _power_of_two(x: int) -> bool:
 
 def accepts(row: str):
     """The accepts of a row. Nothing of fla is imported for a call that it has not."""
-    def declines(direction, q, k, *rest, block_size, scale, window=0, **attributes):
+    def declines(direction, q, k, *rest, block_size, scale, window=None, **attributes):
         group = q.shape[2] // k.shape[2]
         if not _power_of_two(group):
             return f"{row}: {group} heads share a key head, not a power of two of at least 16"
@@ -30,6 +32,8 @@ def accepts(row: str):
             return f"{row}: it rounds {scale:g} * q, which is exact for powers of two alone"
         if window:
             return f"{row}: its window of {window} tokens is flash-attn's, for which there is no wheel"
+        if direction == "backward" and window is not None and rest[1].shape[3].bit_count() != 1:
+            return f"{row}: its backward is for a power of two of blocks a token, not {rest[1].shape[3]}"
         return None
     return declines
 
