@@ -8,7 +8,6 @@
 // Numerics products of 16-bit elements summed in fp32; P and dS in fp32, rounded to the input's format as operands of the second products.
 #ifndef TRIAD_SPARSE_COMPRESSED_MMA_CUH
 #define TRIAD_SPARSE_COMPRESSED_MMA_CUH
-#include "pack.cuh"
 #include "room.cuh"
 #include "sparse/compressed_tiled.cuh"
 #include "sparse/mma_rows.cuh"
@@ -115,18 +114,18 @@ __global__ void __launch_bounds__(MmaForward<HeadDim>::threads, 2) mma_forward(F
 // MmaSums is the workspace of a backward, all fp32. Rows are in the order batch, key heads, tokens, heads of a group.
 struct MmaSums {
 	float *lse, *delta;     // [rows]: lse to the base 2, infinity for a query that sees no block; sum of grad_o * o
-	float *grad_k, *grad_v; // [shares, batch, heads_kv, keys, D or Dv], keys of whole tiles
-	int shares, tiles;      // of the rows that see a tile of keys; tiles of keys
+	float *grad_k, *grad_v; // sums of shares of the rows, D or Dv columns
+	int tiles;              // of keys
+	Shares shares;
 
 	MmaSums(const Shape &s, Room &room) : tiles((s.blocks + mma_cols - 1) / mma_cols) {
 		// Some 512 blocks of threads are two on each multiprocessor of a large GPU, and two more. A share has eight tiles of rows, or there is one.
 		const int64_t heads = s.batch * s.heads_kv, most = std::max<int64_t>(1, static_cast<int64_t>(s.tokens) * s.group / (64 * 8));
 		const int64_t across = heads * tiles;
-		shares = across == 0 ? 1 : static_cast<int>(std::min(most, (512 + across - 1) / across));
+		shares = {s.batch, s.heads_kv, s.blocks, tiles * mma_cols, across == 0 ? 1 : static_cast<int>(std::min(most, (512 + across - 1) / across))};
 		lse = room.take<float>(s.rows()), delta = room.take<float>(s.rows());
-		grad_k = room.take<float>(part(s) * shares * s.dim), grad_v = room.take<float>(part(s) * shares * s.dim_v);
+		grad_k = room.take<float>(shares.rows() * shares.count * s.dim), grad_v = room.take<float>(shares.rows() * shares.count * s.dim_v);
 	}
-	__host__ __device__ int64_t part(const Shape &s) const { return s.batch * s.heads_kv * tiles * mma_cols; } // rows of a share
 };
 
 inline int64_t mma_bytes(const triad_call *call) {
@@ -165,19 +164,6 @@ template <int Threads> __device__ inline void copy_sums(AsyncCopies &copies, uns
 	const float *const from = (which == 0 ? sums.lse : sums.delta) + first;
 	if (i < there || which == 1) copies.copy4(shared_address(to) + which * 256 + i * 4, i < there ? from + i : sums.lse, i < there);
 	else reinterpret_cast<float *>(to)[i] = INFINITY;
-}
-
-// weigh turns scores, not yet scaled, into P and dP into dS; lse and delta are those of an element.
-template <int Eights, class Of>
-__device__ inline void weigh(float (&p)[Eights][4], float (&ds)[Eights][4], float factor, Of of) {
-#pragma unroll
-	for (int n = 0; n < Eights; n++)
-#pragma unroll
-		for (int e = 0; e < 4; e++) {
-			const float2 x = of(n, e); // lse, delta
-			p[n][e] = hopper::power_of_two(fmaf(p[n][e], factor, -x.x));
-			ds[n][e] = p[n][e] * (ds[n][e] - x.y);
-		}
 }
 
 template <class T, int HeadDim>
@@ -235,7 +221,7 @@ struct KeyPlace {
 
 	__device__ KeyPlace(const Shape &s, const MmaSums &sums) {
 		const unsigned block = static_cast<unsigned>(hopper::fresh(static_cast<int>(blockIdx.x)));
-		const unsigned shares = static_cast<unsigned>(sums.shares), heads = static_cast<unsigned>(s.heads_kv), batch = static_cast<unsigned>(s.batch);
+		const unsigned shares = static_cast<unsigned>(sums.shares.count), heads = static_cast<unsigned>(s.heads_kv), batch = static_cast<unsigned>(s.batch);
 		share = static_cast<int>(block % shares), h_kv = static_cast<int>(block / shares % heads), b = block / shares / heads % batch;
 		first = static_cast<int>(block / shares / heads / batch) * mma_cols;
 	}
@@ -254,7 +240,7 @@ __global__ void __launch_bounds__(MmaBackward<HeadDim>::threads, 2) mma_keys(Bac
 	const int first = at.first;
 	// Rows from the first that sees one of the keys on, in as many tiles a share.
 	const int all = s.tokens * s.group, from = s.first_query(first) * s.group, tiles = (all - from + Tiles::rows - 1) / Tiles::rows;
-	const int each = (tiles + sums.shares - 1) / sums.shares, begin = from + at.share * each * Tiles::rows;
+	const int each = (tiles + sums.shares.count - 1) / sums.shares.count, begin = from + at.share * each * Tiles::rows;
 	const int end = min(all, begin + each * Tiles::rows), mine = first + 16 * warp; // this warp's keys
 	AsyncCopies copies;
 	const auto copy_queries = [&](int row) {
@@ -309,41 +295,9 @@ __global__ void __launch_bounds__(MmaBackward<HeadDim>::threads, 2) mma_keys(Bac
 	copies.template wait<0>();
 
 	const KeyPlace done(s, sums);
-	const int64_t to = done.share * sums.part(s) + (done.b * s.heads_kv + done.h_kv) * sums.tiles * mma_cols + done.first + 16 * warp + lane / 4;
-#pragma unroll
-	for (int n = 0; n < HeadDim / 8; n++)
-#pragma unroll
-		for (int half = 0; half < 2; half++) {
-			const int c = 8 * n + lane % 4 * 2;
-			const int64_t row = to + 8 * half;
-			if (c < s.dim) *reinterpret_cast<float2 *>(sums.grad_k + row * s.dim + c) = make_float2(dk[0][n][2 * half], dk[0][n][2 * half + 1]);
-			if (c < s.dim_v) *reinterpret_cast<float2 *>(sums.grad_v + row * s.dim_v + c) = make_float2(dv[0][n][2 * half], dv[0][n][2 * half + 1]);
-		}
-}
-
-// to [batch, blocks, heads_kv, columns] = factor * the sum of the shares, rounded; a thread for 8 columns.
-template <class T> __global__ void __launch_bounds__(prepare_threads) mma_join(T *to, Shape s, MmaSums sums, const float *from, float factor, int columns) {
-	const int64_t i = (static_cast<int64_t>(blockIdx.x) * prepare_threads + threadIdx.x) * 8, row = i / columns;
-	if (row >= s.keys()) return;
-	const int64_t head = row / s.heads_kv / s.blocks * s.heads_kv + row % s.heads_kv, key = row / s.heads_kv % s.blocks;
-	const float *const mine = from + (head * sums.tiles * mma_cols + key) * columns + i % columns;
-	float sum[8] = {};
-	for (int share = 0; share < sums.shares; share++) {
-		float x[8];
-		load(mine + share * sums.part(s) * columns, x);
-#pragma unroll
-		for (int e = 0; e < 8; e++) sum[e] += x[e];
-	}
-#pragma unroll
-	for (int e = 0; e < 8; e++) sum[e] *= factor;
-	store(to + i, sum);
-}
-
-template <class Kernel, class... Arguments>
-int launch_mma(Kernel kernel, int64_t grid, int threads, int bytes, cudaStream_t stream, const Arguments &...arguments) {
-	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) return status;
-	kernel<<<static_cast<unsigned>(grid), static_cast<unsigned>(threads), static_cast<size_t>(bytes), stream>>>(arguments...);
-	return launched();
+	const int64_t to = sums.shares.row(done.share, done.b, done.h_kv, done.first + 16 * warp);
+	store_share(sums.grad_k, to, dk[0], s.dim, 16);
+	store_share(sums.grad_v, to, dv[0], s.dim_v, 16);
 }
 
 template <class T, int HeadDim> int forward_mma_of(const triad_call *call) {
@@ -375,13 +329,10 @@ template <class T, int HeadDim> int backward_mma_of(const triad_call *call) {
 		                                  parts(s, Tiles::rows)))
 			return status;
 	if (a.grad_k == nullptr && a.grad_v == nullptr) return TRIAD_OK;
-	if (const int status = launch_mma(mma_keys<T, HeadDim>, s.batch * s.heads_kv * sums.tiles * sums.shares, Tiles::threads, Tiles::bytes, stream, a, sums, group))
-		return status;
-	if (a.grad_k != nullptr)
-		mma_join<T><<<blocks_for(s.keys() * s.dim, 8 * prepare_threads), prepare_threads, 0, stream>>>(a.grad_k, s, sums, sums.grad_k, s.scale, s.dim);
-	if (a.grad_v != nullptr)
-		mma_join<T><<<blocks_for(s.keys() * s.dim_v, 8 * prepare_threads), prepare_threads, 0, stream>>>(a.grad_v, s, sums, sums.grad_v, 1.0f, s.dim_v);
-	return launched();
+	const int64_t blocks = s.batch * s.heads_kv * sums.tiles * sums.shares.count;
+	if (const int status = launch_mma(mma_keys<T, HeadDim>, blocks, Tiles::threads, Tiles::bytes, stream, a, sums, group)) return status;
+	if (const int status = join(a.grad_k, sums.grad_k, sums.shares, s.scale, s.dim, stream)) return status;
+	return join(a.grad_v, sums.grad_v, sums.shares, 1.0f, s.dim_v, stream);
 }
 
 template <class T> int backward_mma(const triad_call *call) {

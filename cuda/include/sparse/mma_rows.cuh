@@ -5,6 +5,7 @@
 #include "hopper/async_copy.cuh"
 #include "limits.cuh"
 #include "mma_softmax.cuh"
+#include "pack.cuh"
 #include "panel_tile.cuh"
 #include "sparse/selected.cuh"
 
@@ -92,6 +93,72 @@ template <int Eights, class Hidden> __device__ inline void hide(float (&p)[Eight
 #pragma unroll
 		for (int e = 0; e < 4; e++)
 			if (hidden(e / 2, column + 8 * n + e % 2)) p[n][e] = ds[n][e] = 0;
+}
+
+// weigh turns scores, not yet scaled, into P and dP into dS; of(n, e) are lse, to the base 2, and delta of an element.
+template <int Eights, class Of> __device__ inline void weigh(float (&p)[Eights][4], float (&ds)[Eights][4], float factor, Of of) {
+#pragma unroll
+	for (int n = 0; n < Eights; n++)
+#pragma unroll
+		for (int e = 0; e < 4; e++) {
+			const float2 x = of(n, e);
+			p[n][e] = hopper::power_of_two(fmaf(p[n][e], factor, -x.x));
+			ds[n][e] = p[n][e] * (ds[n][e] - x.y);
+		}
+}
+
+// Shares are sums of parts of the rows that see a key, [shares, batch, heads_kv, keys, columns], keys padded to whole tiles where those are stored.
+struct Shares {
+	int64_t batch;
+	int heads_kv, keys, padded, count;
+
+	__host__ __device__ int64_t rows() const { return batch * heads_kv * padded; } // of one share
+	__device__ int64_t row(int share, int64_t b, int h_kv, int key) const { return share * rows() + (b * heads_kv + h_kv) * padded + key; }
+};
+
+// store_share writes the sums of 16 keys, whose first is row `to` and of which `here` are there.
+template <int Eights> __device__ inline void store_share(float *sums, int64_t to, const float (&sum)[Eights][4], int columns, int here) {
+	const int lane = static_cast<int>(threadIdx.x) % warp_size;
+#pragma unroll
+	for (int n = 0; n < Eights; n++)
+#pragma unroll
+		for (int half = 0; half < 2; half++) {
+			const int c = 8 * n + lane % 4 * 2, key = lane / 4 + 8 * half;
+			if (c < columns && key < here) *reinterpret_cast<float2 *>(sums + (to + key) * columns + c) = make_float2(sum[n][2 * half], sum[n][2 * half + 1]);
+		}
+}
+
+constexpr int join_threads = 256;
+
+// to [batch, keys, heads_kv, columns] = factor * the sum of the shares, rounded; a thread for 8 columns.
+template <class T> __global__ void __launch_bounds__(join_threads) mma_join(T *to, const float *from, Shares shares, float factor, int columns) {
+	const int64_t i = (static_cast<int64_t>(blockIdx.x) * join_threads + threadIdx.x) * 8, row = i / columns;
+	if (row >= shares.batch * shares.keys * shares.heads_kv) return;
+	const int h_kv = static_cast<int>(row % shares.heads_kv), key = static_cast<int>(row / shares.heads_kv % shares.keys);
+	const int64_t b = row / shares.heads_kv / shares.keys;
+	float sum[8] = {};
+	for (int share = 0; share < shares.count; share++) {
+		float x[8];
+		load(from + shares.row(share, b, h_kv, key) * columns + i % columns, x);
+#pragma unroll
+		for (int e = 0; e < 8; e++) sum[e] += x[e];
+	}
+#pragma unroll
+	for (int e = 0; e < 8; e++) sum[e] *= factor;
+	store(to + i, sum);
+}
+
+template <class T> int join(T *to, const float *from, const Shares &shares, float factor, int columns, cudaStream_t stream) {
+	const int64_t n = shares.batch * shares.keys * shares.heads_kv * columns, each = 8 * join_threads;
+	if (to != nullptr) mma_join<T><<<static_cast<unsigned>((n + each - 1) / each), join_threads, 0, stream>>>(to, from, shares, factor, columns);
+	return launched();
+}
+
+template <class Kernel, class... Arguments>
+int launch_mma(Kernel kernel, int64_t grid, int threads, int bytes, cudaStream_t stream, const Arguments &...arguments) {
+	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) return status;
+	kernel<<<static_cast<unsigned>(grid), static_cast<unsigned>(threads), static_cast<size_t>(bytes), stream>>>(arguments...);
+	return launched();
 }
 
 // What the products ask: rows that can be copied 16 bytes at a time, and a scale with which the largest product is the largest score.
