@@ -4,11 +4,11 @@
 // one of them chose, in rising order, so that what several chose is read once -> tiles of 64 keys and values by cp.async into two buffers, one being
 // copied while the other is used -> a warp whose token sees some of the tile: scores of 32 keys -> weights in registers -> sums, from which keys that
 // the token does not see are left out. The sums are multiplied by gate and total, and
-// the window is walked twice: for its maximum and total, and to add its weights, with gate and total, to the same sums.
+// the window is walked twice: for its maximum and total, and to add its weights to the same sums.
 // Backward, the same walk: of each row and softmax lse and delta, the mean of grad_o . v, to the workspace, then dS k. Then a block for 64 keys of a block of
 // tokens and a share of the tokens lists those that see one, and streams their rows by, 64 at a time, scores transposed, so that P and dS are in
 // registers what the products for grad_v and grad_k take; the shares are added up in order.
-// Numerics products of 16-bit elements summed in fp32; weights in fp32, those of the window with gate and total, rounded to the input's format as operands of
+// Numerics products of 16-bit elements summed in fp32; weights in fp32, those of the window with gate and total but for a power of two, rounded to the input's format as operands of
 // the second product.
 #ifndef TRIAD_SPARSE_SELECTED_MMA_CUH
 #define TRIAD_SPARSE_SELECTED_MMA_CUH
@@ -29,6 +29,10 @@ template <int HeadDim> struct MmaWalk {
 
 // list_bytes: the blocks of the tokens of a block of threads.
 inline int list_bytes(const Shape &s) { return mma_warps * s.blocks * static_cast<int>(sizeof(int)); }
+
+struct Least {
+	__device__ int operator()(int a, int b) const { return min(a, b); }
+};
 
 // Crew is what a block of threads has: `tokens` tokens from `first` on, of each `parts` warps with 16 heads.
 struct Crew {
@@ -67,7 +71,7 @@ struct Crew {
 		int least = no_block;
 		for (int i = static_cast<int>(threadIdx.x) % warp_size; i < tokens * s.blocks; i += warp_size)
 			if (chosen[i] > block) least = min(least, chosen[i]);
-		return -warp_reduce(-least, Max());
+		return warp_reduce(least, Least());
 	}
 	// chose tells whether the warp's token did.
 	__device__ bool chose(const Shape &s, int block) const {
@@ -190,6 +194,10 @@ template <int HeadDim, class T> __device__ inline void copy_heads(AsyncCopies &c
 	});
 }
 
+// Weights with a factor are to be as large as those without, as fp16 has few bits for small ones: the factor is one of 1 to 2 times a power of two.
+__device__ inline int unit_of(float factor) { return max(-40, min(40, (__float_as_int(factor) >> 23 & 255) - 127)); }
+__device__ inline float two_to(int exponent) { return __int_as_float((exponent + 127) << 23); }
+
 template <class T, int HeadDim> __global__ void __launch_bounds__(mma_threads, 2) mma_forward(Forward<T> a) {
 	using Tiles = MmaWalk<HeadDim>;
 	extern __shared__ __align__(128) unsigned char mma_tiles[];
@@ -225,7 +233,7 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(mma_threads, 2
 			add(tile, first, seen, half, p);
 		}
 	});
-	float factor[2];
+	float factor[2], unit[2] = {1, 1}; // of what the sums are then multiples
 #pragma unroll
 	for (int half = 0; half < 2; half++) {
 		const float total = warp_reduce<4>(state.sum[half], Sum());
@@ -254,6 +262,10 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(mma_threads, 2
 		for (int half = 0; half < 2; half++) {
 			const float total = warp_reduce<4>(near.sum[half], Sum());
 			factor[half] = gate(half, 1) / total, exponents.base[half] = finite_max(near.max[half]);
+			const int exponent = unit_of(factor[half]);
+			unit[half] = two_to(exponent), factor[half] *= two_to(-exponent);
+#pragma unroll
+			for (int n = 0; n < HeadDim / 8; n++) o[n][2 * half] *= two_to(-exponent), o[n][2 * half + 1] *= two_to(-exponent);
 		}
 		each_tile<HeadDim>(copies, stages, a, crew, 1, [&](SharedAddress tile, int first, Run seen) {
 #pragma unroll 1
@@ -271,10 +283,9 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(mma_threads, 2
 			}
 		});
 	}
-	const float one[2] = {1, 1};
 	copies.template wait<0>();
 	__syncthreads(); // the queries of other threads' copies, where no key was seen
-	store_rows<T, mma_rows>(mma_tiles + 16 * warp * panel_bytes, o, one, s.dim_v, [&](int i) {
+	store_rows<T, mma_rows>(mma_tiles + 16 * warp * panel_bytes, o, unit, s.dim_v, [&](int i) {
 		return crew.inside(s, i) ? a.o + a.number(crew.row(s, i)) * s.dim_v : nullptr;
 	});
 }
@@ -485,15 +496,16 @@ __global__ void __launch_bounds__(MmaKeys<HeadDim>::threads, 2) mma_keys(Backwar
 			if (from + Tiles::rows < rows) copy_queries(from + Tiles::rows, rows);
 			copies.commit();
 			// Tokens rise: where the first is so late that no window reaches the keys, all have chosen the block.
+			const KeyPlace here(s, sums);
 			const int earliest = tokens[0] / 2;
-			const bool plain = earliest >= end - 1 && earliest - (end - 1) >= s.window;
-			if (plain && first + 16 * warp >= end) continue;
+			const bool plain = earliest >= here.end - 1 && earliest - (here.end - 1) >= s.window;
+			if (plain && here.first + 16 * warp >= here.end) continue;
 			float p[1][columns][4] = {}, ds[1][columns][4] = {};
 			score_product<T, 1, columns, HeadDim>(p, TileReader<mma_cols>(k_tile + 16 * warp * panel_bytes, rows_first()),
 			                                      TileReader<Tiles::rows>(q_tile, chunks_first()));
 			score_product<T, 1, columns, HeadDim>(ds, TileReader<mma_cols>(v_tile + 16 * warp * panel_bytes, rows_first()),
 			                                      TileReader<Tiles::rows>(g_tile, chunks_first()));
-			const int column = hopper::fresh(thread) % 4 * 2, key = first + 16 * warp + lane / 4;
+			const int column = hopper::fresh(thread) % 4 * 2, key = KeyPlace(s, sums).first + 16 * warp + lane / 4;
 			const float factor = s.scale * log2_e;
 #pragma unroll
 			for (int n = 0; n < columns; n++)
