@@ -51,8 +51,8 @@ func (e *Environment) have(p parcel, i Interpreter) string {
 // Peers makes the peers' folder for an interpreter if it is missing. wheels is a folder of wheels to take
 // them from, "" for the package index.
 func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
-	return e.add(ctx, peersParcel, i, wheels, "triad will install Liger-Kernel, quack-kernels, flash-attn-4, "+
-		"torchao and fla-core, whose rows stand beside its own")
+	return e.add(ctx, peersParcel, i, wheels, "triad will install Liger-Kernel, quack-kernels, "+
+		"flash-attn-4, torchao and fla-core, whose rows stand beside its own")
 }
 
 // Cutile makes the folder of cuTile for an interpreter if it is missing; wheels as for Peers.

@@ -64,7 +64,8 @@ func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 		Detail: fmt.Sprintf("torch %s, triton %s, numpy %s", i.Torch, i.Triton, i.NumPy),
 	}
 	peers := report.Finding{Subject: "peers", State: "note", Detail: "not installed: Liger-Kernel, " +
-		"quack-kernels, flash-attn-4, torchao and fla-core, to compare with on a GPU", Remedy: "triad setup --peers"}
+		"quack-kernels, flash-attn-4, torchao and fla-core, to compare with on a GPU",
+		Remedy: "triad setup --peers"}
 	if dir := e.HavePeers(i); dir != "" {
 		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}
 	}
