@@ -118,6 +118,11 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(mma_threads, 2
 // Kept is what a row has in a branch for its gradients: lse to the base 2, infinity over no key.
 struct __align__(16) Kept {
 	float lse, delta, gate, unused;
+
+	// lost: in every branch in which the row sees a key no weight is a number, as where q is not finite.
+	__device__ bool lost(const Kept &other) const {
+		return (isnan(lse) || isnan(other.lse)) && (isnan(lse) || lse == INFINITY) && (isnan(other.lse) || other.lse == INFINITY);
+	}
 };
 
 // MmaSums is the workspace of a backward. Rows are in the order batch, key heads, tokens, heads of a group.
@@ -193,7 +198,8 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(mma_threads, 1
 			const float total = warp_reduce<4>(state.sum[half], Sum()), all = warp_reduce<4>(sum[0][2 * half], Sum());
 			Kept &x = kept[branch][half];
 			x = {INFINITY, 0, 0, 0};
-			if (some) x.lse = state.max[half] * (s.scale * log2_e) + log2f(total), x.delta = all / total;
+			// Where a score is infinite there are no weights: infinity minus infinity.
+			if (some) x.lse = fabsf(state.max[half]) == INFINITY ? NAN : state.max[half] * (s.scale * log2_e) + log2f(total), x.delta = all / total;
 			if (!crew.inside(s, i)) continue;
 			const Row r = crew.row(s, i);
 			x.gate = a.gate(r, branch);
@@ -348,13 +354,11 @@ __global__ void __launch_bounds__(MmaKeys<HeadDim>::threads, 2) mma_keys(Backwar
 					p[0][n][e] = weight, ds[0][n][e] = gradient;
 				}
 			// Where q is not finite, no P of its row is a number: NaN reaches the keys that it sees, and 0 * NaN must not reach the others.
-			if (!plain && __any_sync(all_lanes, isnan(kept[lane * branches].delta) || isnan(kept[(lane + 32) * branches].delta) ||
-			                                        isnan(kept[lane * branches + 1].delta) || isnan(kept[(lane + 32) * branches + 1].delta))) {
+			const auto lost = [&](int i) { return kept[i * branches].lost(kept[i * branches + 1]); };
+			if (!plain && __any_sync(all_lanes, lost(lane) || lost(lane + 32))) {
 				__syncthreads(); // q has been read for the scores
-				for (int i = thread; i < Tiles::tile / 4; i += Tiles::threads) {
-					const Kept *const of = kept + i * 4 / panel_bytes % Tiles::rows * branches;
-					if (isnan(of[0].delta) || isnan(of[1].delta)) reinterpret_cast<uint32_t *>(stage)[i] = 0;
-				}
+				for (int i = thread; i < Tiles::tile / 4; i += Tiles::threads)
+					if (lost(i * 4 / panel_bytes % Tiles::rows)) reinterpret_cast<uint32_t *>(stage)[i] = 0;
 				__syncthreads();
 			}
 			uint32_t weights[1][columns / 2][4], gradients[1][columns / 2][4];
