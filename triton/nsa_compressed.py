@@ -14,6 +14,7 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   rows of a tile are the heads of neighbouring queries that see the same blocks, in steps of
                  keys; backward: a kernel each over rows and keys
   torch/eager    for each number of blocks two products in fp32, of the queries that see so many
+  fla/kernel     flash-linear-attention's kernels, one program a query
 
 torch.compile has no row: it takes minutes to compile this formula.
 """
@@ -22,6 +23,7 @@ import math
 
 import torch
 
+import fla_nsa
 from implementation import (
     INTERPRETED,
     Implementation,
@@ -259,4 +261,8 @@ IMPLEMENTATIONS = [
                    contract=sixteen_bit("p16")),
     differentiable_row("torch/eager", reference, 3, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
                        contract=sixteen_bit("p16")),
+    Implementation("fla/kernel", fla_nsa.compressed_forward, fla_nsa.compressed_backward, outputs=_OUTPUTS,
+                   gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=fla_nsa.DTYPES,
+                   accepts=fla_nsa.accepts("nsa_compressed/fla/kernel"), constraint=fla_nsa.CONSTRAINT,
+                   module=fla_nsa.MODULE),
 ]

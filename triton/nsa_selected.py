@@ -13,6 +13,7 @@ Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fl
   triton/tiled   the heads of a query that share a key head are the rows of a tile; backward: a kernel over
                  queries, then one over keys that asks each query for the block
   torch/eager    the keys of each query gathered, products in fp32
+  fla/kernel     flash-linear-attention's kernels, gate and rows without a key by torch; no window
 
 torch.compile has no row: it takes minutes to compile this formula.
 """
@@ -21,6 +22,7 @@ import math
 
 import torch
 
+import fla_nsa
 from implementation import (
     INTERPRETED,
     Implementation,
@@ -307,4 +309,9 @@ IMPLEMENTATIONS = [
                    constraint="at most 64 heads to a key head"),
     differentiable_row("torch/eager", reference, 6, DIFFERENTIABLE, ("o",), _GRADIENTS,
                        contract=sixteen_bit("p16")),
+    Implementation("fla/kernel", fla_nsa.selected_forward, fla_nsa.selected_backward, outputs=("o",),
+                   gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=fla_nsa.DTYPES,
+                   accepts=fla_nsa.accepts("nsa_selected/fla/kernel"), module=fla_nsa.MODULE,
+                   nondeterministic=fla_nsa.ANY_ORDER,
+                   constraint=fla_nsa.CONSTRAINT + "; backward: a power of two of blocks a token"),
 ]

@@ -12,7 +12,10 @@
 //          reads its keys
 //   tiled  16 heads of queries that see the same blocks, keys 16 at a time. Costs: 67 KB of shared memory, few
 //          threads at work where blocks and groups are small
-// Pipelines  sparse/compressed.cuh, sparse/compressed_tiled.cuh
+//   sm80_mma  fp16 and bf16 on tensor cores, 128 or 64 such heads a block, keys 64 at a time. Costs: a GPU of 8.0, and
+//             P and dS rounded to 16 bits
+// Pipelines  sparse/compressed.cuh, sparse/compressed_tiled.cuh, sparse/compressed_mma.cuh
+#include "sparse/compressed_mma.cuh"
 #include "sparse/compressed_tiled.cuh"
 #include "spec/nsa_compressed.cuh"
 
@@ -28,6 +31,8 @@ TRIAD_KERNEL(nsa_compressed, naive, forward, .contract("fp32").dtypes(full).outp
 TRIAD_KERNEL(nsa_compressed, naive, forward, .contract("p16").dtypes(halves).outputs(both).launch(TRIAD_BY_DTYPE(kernels::forward_naive)))
 TRIAD_KERNEL(nsa_compressed, tiled, forward, .contract("fp32").dtypes(full).outputs(both).limits(tiles).launch(TRIAD_BY_DTYPE(kernels::forward_tiled)))
 TRIAD_KERNEL(nsa_compressed, tiled, forward, .contract("p16").dtypes(halves).outputs(both).limits(tiles).launch(TRIAD_BY_DTYPE(kernels::forward_tiled)))
+TRIAD_KERNEL(nsa_compressed, sm80_mma, forward,
+             .asynchronous().contract("p16").dtypes(halves).outputs(both).limits(kernels::mma_forward_fits()).launch(TRIAD_BY_HALF(kernels::forward_mma)))
 
 TRIAD_KERNEL(nsa_compressed, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).workspace(kernels::delta_bytes).launch(TRIAD_BY_DTYPE(kernels::backward_naive)))
@@ -39,5 +44,8 @@ TRIAD_KERNEL(nsa_compressed, tiled, backward,
 TRIAD_KERNEL(nsa_compressed, tiled, backward,
              .contract("p16").dtypes(halves).outputs(gradients).limits(tiles).workspace(kernels::delta_bytes)
              .launch(TRIAD_BY_DTYPE(kernels::backward_tiled)))
+TRIAD_KERNEL(nsa_compressed, sm80_mma, backward,
+             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).limits(kernels::mma_backward_fits()).workspace(kernels::mma_bytes)
+             .launch(TRIAD_BY_HALF(kernels::backward_mma)))
 
 } // namespace

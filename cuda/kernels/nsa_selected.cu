@@ -11,7 +11,10 @@
 //          reads its keys
 //   tiled  16 heads that share keys a block, keys 16 at a time: keys are read once for 16 heads. Costs: 67 KB of
 //          shared memory, few of its threads at work where fewer heads share keys
-// Pipelines  sparse/selected_naive.cuh, sparse/selected_tiled.cuh
+//   sm80_mma  fp16 and bf16 on tensor cores: 16 heads of a token a warp, neighbouring tokens go through the
+//             blocks that one of them chose together. Costs: a GPU of 8.0, P and dS rounded to 16 bits
+// Pipelines  sparse/selected_naive.cuh, sparse/selected_tiled.cuh, sparse/selected_mma.cuh
+#include "sparse/selected_mma.cuh"
 #include "sparse/selected_tiled.cuh"
 #include "spec/nsa_selected.cuh"
 
@@ -20,12 +23,16 @@ namespace {
 const triad::Limits tiles = triad::sparse::tiles_fit<triad::sparse::Shape>();
 
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16), gradients = 31;
+TRIAD_SPILLS(mma_forward, 168, "two blocks of 256 threads on a multiprocessor, 64 sums a thread, for sm_90a; 92 for sm_80");
+TRIAD_SPILLS(mma_keys, 8, "rows of 128 numbers of grad_k and grad_v in the registers of a thread, for sm_90a");
 
 // Weights stay in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 TRIAD_KERNEL(nsa_selected, naive, forward, .contract("fp32").dtypes(full).outputs(1).launch(TRIAD_BY_DTYPE(triad::sparse::forward_naive)))
 TRIAD_KERNEL(nsa_selected, naive, forward, .contract("p16").dtypes(halves).outputs(1).launch(TRIAD_BY_DTYPE(triad::sparse::forward_naive)))
 TRIAD_KERNEL(nsa_selected, tiled, forward, .contract("fp32").dtypes(full).outputs(1).limits(tiles).launch(TRIAD_BY_DTYPE(triad::sparse::forward_tiled)))
 TRIAD_KERNEL(nsa_selected, tiled, forward, .contract("p16").dtypes(halves).outputs(1).limits(tiles).launch(TRIAD_BY_DTYPE(triad::sparse::forward_tiled)))
+TRIAD_KERNEL(nsa_selected, sm80_mma, forward,
+             .asynchronous().contract("p16").dtypes(halves).outputs(1).limits(triad::sparse::mma_forward_fits()).launch(TRIAD_BY_HALF(triad::sparse::forward_mma)))
 
 TRIAD_KERNEL(nsa_selected, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).workspace(triad::sparse::saved_bytes).launch(TRIAD_BY_DTYPE(triad::sparse::backward_naive)))
@@ -37,5 +44,8 @@ TRIAD_KERNEL(nsa_selected, tiled, backward,
 TRIAD_KERNEL(nsa_selected, tiled, backward,
              .contract("p16").dtypes(halves).outputs(gradients).limits(tiles).workspace(triad::sparse::saved_bytes)
              .launch(TRIAD_BY_DTYPE(triad::sparse::backward_tiled)))
+TRIAD_KERNEL(nsa_selected, sm80_mma, backward,
+             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).limits(triad::sparse::mma_backward_fits()).workspace(triad::sparse::mma_bytes)
+             .launch(TRIAD_BY_HALF(triad::sparse::backward_mma)))
 
 } // namespace

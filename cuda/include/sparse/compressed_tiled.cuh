@@ -12,26 +12,26 @@ namespace triad {
 namespace sparse {
 namespace compressed {
 
-// Rows are the 16 rows of a block of threads; thread threadIdx.x has row `head` and key `key` of a pair. The queries of a step see as many blocks as its
+// Rows are the 16 rows of a block of threads, or so many; thread threadIdx.x has row `head` and key `key` of a pair. The queries of a step see as many blocks as its
 // number says, so that no key of a tile is hidden from one of them.
 struct Rows {
 	int64_t b;
 	int h_kv, step, begin, rows, first, head, key; // begin: the first query of the step; rows: of the whole step; first: of them, the tile's first
 
-	__device__ Rows(const Shape &s, int parts) : head(static_cast<int>(threadIdx.x) / tile), key(static_cast<int>(threadIdx.x) % tile) {
+	__device__ Rows(const Shape &s, int parts, int many = tile, int64_t block = blockIdx.x) : head(static_cast<int>(threadIdx.x) / tile), key(static_cast<int>(threadIdx.x) % tile) {
 		const int steps = s.whole() + 1;
-		const int64_t at = blockIdx.x / parts;
+		const int64_t at = block / parts;
 		step = steps - 1 - static_cast<int>(at % steps), h_kv = static_cast<int>(at / steps % s.heads_kv), b = at / steps / s.heads_kv; // long rows come first
 		begin = max(0, step * s.size - 1);
 		rows = (min(s.tokens, (step + 1) * s.size - 1) - begin) * s.group;
-		first = static_cast<int>(blockIdx.x % parts) * tile;
+		first = static_cast<int>(block % parts) * many;
 	}
 	__device__ Row row(const Shape &s, int i) const { return {b, begin + (first + i) / s.group, h_kv * s.group + (first + i) % s.group, h_kv}; }
 	__device__ bool inside(const Shape &, int i) const { return first + i < rows; }
 };
 
 // parts is the number of tiles of a step.
-inline int parts(const Shape &s) { return (std::min(s.size, s.tokens) * s.group + tile - 1) / tile; }
+inline int parts(const Shape &s, int many = tile) { return (std::min(s.size, s.tokens) * s.group + many - 1) / many; }
 
 template <class T> __global__ void __launch_bounds__(tile_threads) tiled_forward(Forward<T> a, int parts) {
 	extern __shared__ __align__(16) float tile_memory[];
@@ -121,7 +121,7 @@ template <class T> __global__ void __launch_bounds__(tile_threads) tiled_keys(Ba
 	}
 }
 
-inline int64_t row_tiles(const Shape &s) { return s.batch * s.heads_kv * (s.whole() + 1) * parts(s); }
+inline int64_t row_tiles(const Shape &s, int many = tile) { return s.batch * s.heads_kv * (s.whole() + 1) * parts(s, many); }
 
 template <class T> int forward_tiled(const triad_call *call) {
 	const Forward<T> a(call);

@@ -48,6 +48,9 @@ template <class T> struct View {
 
 	explicit View(const triad_tensor &t)
 	    : data(static_cast<const T *>(t.data)), batch(t.stride[0]), token(t.stride[1]), head(t.stride[2]), column(t.rank == 4 ? t.stride[3] : 0) {}
+	// One without gaps.
+	__device__ View(const T *data, const Sizes &s, int columns)
+	    : data(data), batch(static_cast<int64_t>(s.tokens) * s.heads * columns), token(static_cast<int64_t>(s.heads) * columns), head(columns), column(1) {}
 	__device__ const T *row(int64_t b, int t, int h) const { return data + b * batch + t * token + h * head; }
 };
 

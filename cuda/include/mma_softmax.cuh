@@ -1,8 +1,8 @@
 // mma_softmax.cuh: the softmax that runs along with the tiles of keys, in the registers that hold results of tensor cores. Exponentials to the base 2,
 // with the scale folded into one multiply-add; the largest weight of a row is exactly 1 however large its score. scale > 0, so that the largest
 // product is the largest score.
-#ifndef TRIAD_FLASH_ATTENTION_MMA_SOFTMAX_CUH
-#define TRIAD_FLASH_ATTENTION_MMA_SOFTMAX_CUH
+#ifndef TRIAD_MMA_SOFTMAX_CUH
+#define TRIAD_MMA_SOFTMAX_CUH
 #include "hopper/arithmetic.cuh"
 #include "reduce.cuh"
 #include "weight.cuh"

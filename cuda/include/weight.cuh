@@ -1,6 +1,6 @@
 // weight.cuh: the arithmetic of one weight of attention, and of the statistics of its row, that every variant agrees on.
-#ifndef TRIAD_FLASH_ATTENTION_WEIGHT_CUH
-#define TRIAD_FLASH_ATTENTION_WEIGHT_CUH
+#ifndef TRIAD_WEIGHT_CUH
+#define TRIAD_WEIGHT_CUH
 #include <cuda_runtime.h>
 
 #include <cmath>
