@@ -107,8 +107,8 @@ func joined(lines []group) group {
 func backendRank(impl string) int {
 	family, _, _ := strings.Cut(impl, "/")
 	order := []string{
-		"cuda", "triton", "cutile", "torch", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm",
-		"fla",
+		"cuda", "triton", "cutile", "torch", "liger", "quack", "fa4", "torchao", "flashmla", "cce",
+		"deepgemm", "fla",
 	}
 	if i := slices.Index(order, family); i >= 0 {
 		return i

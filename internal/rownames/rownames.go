@@ -11,7 +11,8 @@ import (
 
 // Families are those whose names the sources tell.
 var Families = []string{
-	"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm", "fla",
+	"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm",
+	"fla",
 }
 
 var (

@@ -2,6 +2,7 @@ package timing_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,55 +80,63 @@ func TestBenchCasesAsAsked(t *testing.T) {
 }
 
 // TestPointsThatDoNotFit: on a device that cannot hold two sets of a bench point's tensors the point is made
-// smaller, and its dims are said. Dims that are asked for stay; what no halving makes fit is left out.
+// smaller, no more than it must be, and its dims are said. Dims that are asked for stay.
 func TestPointsThatDoNotFit(t *testing.T) {
-	softmax, _ := catalog.Get("softmax")
-	for _, memory := range []int64{8 << 30, 1 << 30, 1 << 20} {
-		plan, err := timing.BenchCases(softmax.Spec, op.Options{Memory: memory})
-		if err != nil || len(plan.Cases) == 0 || len(plan.Skipped) > 0 {
-			t.Fatalf("%d bytes: %v, %d cases, %d skipped", memory, err, len(plan.Cases), len(plan.Skipped))
-		}
-		whole, err := timing.BenchCases(softmax.Spec, op.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := map[string]bool{}
-		for _, c := range whole.Cases {
-			own[c.Key()] = true
-		}
-		changed := 0
-		for _, c := range plan.Cases {
-			_, bytes, err := softmax.Spec.Footprint(c)
-			if err != nil || 2*bytes > memory || !own[c.Key()] && 4*bytes <= memory {
-				t.Errorf("%d bytes: %v: %d bytes a set, %v", memory, c.Dims, bytes, err)
-			}
-			if !own[c.Key()] {
-				changed++
-			}
-		}
-		if changed != len(plan.Smaller) || (changed > 0) != (memory < 8<<30) {
-			t.Errorf("%d bytes: %d of %d cases are smaller, said of %q", memory, changed, len(plan.Cases),
-				plan.Smaller)
-		}
-	}
-	asked := op.Options{Memory: 1 << 20, Dims: map[string]int64{"rows": 1 << 13, "cols": 1 << 13}}
-	if plan, err := timing.BenchCases(softmax.Spec, asked); err != nil || len(plan.Cases) != 0 ||
-		len(plan.Skipped) != 2 || len(plan.Smaller) != 0 {
-		t.Errorf("dims that were asked for: %v, %v", plan, err)
-	}
-	plan := timing.CompareCases(softmax.Spec, op.Options{Memory: 1 << 20})
-	if len(plan.Cases) != 2 || len(plan.Smaller) != 2 ||
-		!strings.Contains(plan.Smaller[0], "softmax forward bf16 is timed at a smaller size, rows=") {
-		t.Errorf("a comparison: %v", plan)
-	}
+	changed := map[int64]int{}
 	for _, name := range catalog.Names() {
 		o, err := catalog.Get(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan, err := timing.BenchCases(o.Spec, op.Options{Memory: 6 << 30}); err != nil ||
-			len(plan.Skipped) > 0 {
-			t.Errorf("%s on a card of 6 GiB: %v, left out: %v", name, err, plan.Skipped)
+		whole, err := timing.BenchCases(o.Spec, op.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, memory := range []int64{400 << 30, 6 << 30, 1 << 20} {
+			changed[memory] += smallerPoints(t, o.Spec, whole.Cases, memory)
+		}
+		asked := op.Options{Memory: 1, Dims: map[string]int64{}, Passes: []op.Pass{op.Forward}}
+		for _, d := range whole.Cases[0].Dims {
+			asked.Dims[d.Name] = d.Value
+		}
+		plan, err := timing.BenchCases(o.Spec, asked)
+		if err != nil || len(plan.Cases) > 0 || len(plan.Skipped) == 0 || len(plan.Smaller) > 0 {
+			t.Errorf("%s: dims that were asked for: %v, %v", name, plan, err)
 		}
 	}
+	if changed[400<<30] > 0 || changed[6<<30] == 0 || changed[1<<20] < 50 {
+		t.Errorf("how many points are smaller, by the device's memory: %v", changed)
+	}
+}
+
+// smallerPoints checks the points of a spec on a device with so much memory, and returns how many are smaller
+// than the spec has them.
+func smallerPoints(t *testing.T, spec *op.Spec, whole []op.Case, memory int64) int {
+	t.Helper()
+	plan, err := timing.BenchCases(spec, op.Options{Memory: memory})
+	if err != nil || memory > 1<<30 && len(plan.Skipped) > 0 { // sizes of attributes cannot be halved
+		t.Fatalf("%s on %d bytes: %v, %d cases, skipped: %v", spec.Name, memory, err, len(plan.Cases),
+			plan.Skipped)
+	}
+	changed := 0
+	for _, c := range plan.Cases {
+		_, bytes, err := spec.Footprint(c)
+		if err != nil || 2*bytes > memory {
+			t.Errorf("%s on %d bytes: %v: %d bytes a set, %v", spec.Name, memory, c.Dims, bytes, err)
+		}
+		if !slices.ContainsFunc(whole, func(w op.Case) bool { return w.Key() == c.Key() }) {
+			changed++
+			if 16*bytes < memory {
+				t.Errorf("%s on %d bytes: %v is much smaller than it must be", spec.Name, memory, c.Dims)
+			}
+		}
+	}
+	compared := timing.CompareCases(spec, op.Options{Memory: memory})
+	if changed < len(plan.Smaller) || changed > 0 && (len(plan.Smaller) == 0 ||
+		!strings.Contains(plan.Smaller[0], " is timed at a smaller size, ")) || len(compared.Skipped) > 0 ||
+		len(compared.Smaller) > len(plan.Smaller) {
+		t.Errorf("%s on %d bytes: %d of %d cases are smaller, said of %q, and where compared %q", spec.Name,
+			memory, changed, len(plan.Cases), plan.Smaller, compared.Smaller)
+	}
+	return changed
 }

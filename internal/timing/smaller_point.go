@@ -75,7 +75,7 @@ func (b *benchPlanner) equals(name string) bool {
 	return false
 }
 
-// smallerWords says which dims a point has on this device in the place of its own.
+// smallerWords returns a sentence about the dims that a point has on this device in the place of its own.
 func smallerWords(own, timed op.Case, memory int64) string {
 	var changed string
 	for i, d := range timed.Dims {

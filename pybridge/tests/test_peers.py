@@ -100,7 +100,6 @@ class Load(unittest.TestCase):
         seen = set()
         for op in NAMES:
             rows = reference_of(op).IMPLEMENTATIONS
-            differentiable = any(row.backward for row in rows if not row.module)
             for row in rows:
                 family = row.name.partition("/")[0]
                 self.assertEqual(bool(row.module), family in peers.PEERS, row.name)
