@@ -10,7 +10,7 @@ Layout   q [batch, seq, heads, head_dim], k and v [batch, ceildiv(seq, block_siz
 Unseen   blocks are not read: they may be NaN, and the last one, where it is not whole, is never seen. Over no
          block o is 0 and lse empty_lse. batch and seq may be 0.
 Limits   triton: head_dim and head_dim_v at most 256
-Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fla/ops/nsa/compression.py
+Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, ops/nsa/compression.py
   triton/tiled   rows of a tile are the heads of neighbouring queries that see the same blocks, in steps of
                  keys; backward: a kernel each over rows and keys
   torch/eager    for each number of blocks two products in fp32, of the queries that see so many

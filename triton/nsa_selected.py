@@ -9,7 +9,7 @@ Layout   q [batch, seq, heads, head_dim], k and v [batch, seq, heads_kv, head_di
          fp32), fp16, bf16 (P and dS are multiplied in the dtype: contract p16); every other value is fp32.
 Unseen   keys are not read: they may be NaN. A sum over no key is 0. batch and seq may be 0.
 Limits   triton: head_dim and head_dim_v at most 256; a group of at most 64 heads
-Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fla/ops/nsa
+Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, ops/nsa
   triton/tiled   the heads of a query that share a key head are the rows of a tile; backward: a kernel over
                  queries, then one over keys that asks each query for the block
   torch/eager    the keys of each query gathered, products in fp32
@@ -22,7 +22,7 @@ import math
 
 import torch
 
-import fla_nsa
+from fla_nsa import selected_row
 from implementation import (
     INTERPRETED,
     Implementation,
@@ -301,17 +301,12 @@ def reference_backward(q, k, v, indices, g_slc, g_swa, grad_o, **attributes):
     return gradients(reference, (q, k, v, indices, g_slc, g_swa), (grad_o,), DIFFERENTIABLE, **attributes)
 
 
-_GRADIENTS = ("grad_q", "grad_k", "grad_v", "grad_g_slc", "grad_g_swa")
+_NAMES = {"outputs": ("o",), "contract": sixteen_bit("p16"),
+          "gradients": ("grad_q", "grad_k", "grad_v", "grad_g_slc", "grad_g_swa")}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/tiled", forward, backward, outputs=("o",), gradients=_GRADIENTS,
-                   contract=sixteen_bit("p16"), accepts=_accepts_tiled,
-                   constraint="at most 64 heads to a key head"),
-    differentiable_row("torch/eager", reference, 6, DIFFERENTIABLE, ("o",), _GRADIENTS,
-                       contract=sixteen_bit("p16")),
-    Implementation("fla/kernel", fla_nsa.selected_forward, fla_nsa.selected_backward, outputs=("o",),
-                   gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=fla_nsa.DTYPES,
-                   accepts=fla_nsa.accepts("nsa_selected/fla/kernel"), module=fla_nsa.MODULE,
-                   nondeterministic=fla_nsa.ANY_ORDER,
-                   constraint=fla_nsa.CONSTRAINT + "; backward: a power of two of blocks a token"),
+    Implementation("triton/tiled", forward, backward, accepts=_accepts_tiled,
+                   constraint="at most 64 heads to a key head", **_NAMES),
+    differentiable_row("torch/eager", reference, 6, DIFFERENTIABLE, **_NAMES),
+    selected_row(_NAMES),
 ]

@@ -6,7 +6,7 @@ Layout   q [batch, seq, heads, head_dim], k [batch, ceildiv(seq, block_size), he
          strides; indices [batch, seq, heads_kv, selected] int32, contiguous. fp32 (products in IEEE fp32),
          fp16, bf16; every other value is fp32. batch and seq may be 0.
 Limits   triton: head_dim at most 256; a group of at most 64 heads
-Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, fla/ops/nsa/naive.py
+Source   Yuan et al. 2025, arXiv:2502.11089; fla-org, flash-linear-attention, ops/nsa/naive.py
   triton/tiled   the heads of a query that share keys are the rows of a tile; scores are kept in memory
   torch/eager    a product and a softmax in fp32, then topk
   torch/compile  the same through Inductor

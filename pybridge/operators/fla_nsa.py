@@ -6,8 +6,11 @@ called. A group of heads is a dimension of their tiles: a power of two of at lea
 """
 
 import math
+from typing import Any
 
 import torch
+
+from implementation import Implementation
 
 MODULE = "fla.ops.nsa.parallel"
 DTYPES = ("fp16", "bf16")
@@ -80,3 +83,10 @@ def selected_backward(q, k, v, indices, g_slc, g_swa, grad_o, *, block_size, win
         block_counts=indices.shape[3], block_size=block_size, scale=scale)
     grad_gate = torch.einsum("bthd,bthd->bth", grad_o, o)
     return grad_q, grad_k, grad_v, grad_gate, torch.zeros_like(g_swa)
+
+
+def selected_row(names: dict[str, Any]) -> Implementation:
+    """The row of nsa_selected; names are those of its results, and its contract."""
+    return Implementation("fla/kernel", selected_forward, selected_backward, dtypes=DTYPES, module=MODULE,
+                          accepts=accepts("nsa_selected/fla/kernel"), nondeterministic=ANY_ORDER,
+                          constraint=CONSTRAINT + "; backward: a power of two of blocks a token", **names)

@@ -141,6 +141,8 @@ others_of() {
 	top_k) echo ,quack ;;
 	fp8_gemm | grouped_fp8_gemm) echo ,deepgemm ;;
 	fp8_linear) echo ,torchao ;;
+	mla_decode) echo ,flashmla ;;
+	nsa_selected | nsa_compressed) echo ,fla ;;
 	esac
 }
 
@@ -186,6 +188,7 @@ for step in "$@"; do
 			moe) ours=cuda/mma,triton,torch ;;
 			fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
 			mla) ours=cuda/sm90_tma,triton,torch ;;
+			nsa_selected | nsa_compressed) ours=cuda/sm80_mma,triton,torch ;;
 			mla_decode) ours=cuda/sm90_tma,cuda/sm80_mma,cuda/split,triton,torch ;;
 			esac
 			bench catalogue "catalogue-$operator" "$ours" "$(others_of "$operator")" "$operator"
