@@ -251,9 +251,8 @@ def backward(q, k, v, indices, g_slc, g_swa, grad_o, *, block_size, window, scal
 
 
 def _accepts_tiled(direction, q, k, *rest, **attributes):
-    if q.shape[2] // k.shape[2] > 64:
-        return f"nsa_selected/triton/tiled: {q.shape[2] // k.shape[2]} heads share a key head, more than 64"
-    return None
+    group = q.shape[2] // k.shape[2]
+    return f"nsa_selected/triton/tiled: {group} heads share a key head, more than 64" if group > 64 else None
 
 
 # ---- torch

@@ -374,8 +374,8 @@ class BackwardAlone(unittest.TestCase):
             torch.testing.assert_close(grad, want)
 
     def test_every_row_that_recomputes_says_how(self):
-        """A backward that autograd makes is declared by its function, so that it can be timed alone. A peer whose
-        forward computes the gradients is timed as a pair."""
+        """A backward that autograd makes is declared by its function, so that it can be timed alone. A peer
+        whose forward computes the gradients is timed as a pair."""
         from cases import reference_of
         from specs import NAMES
         for op in NAMES:
