@@ -341,8 +341,15 @@ template <class T> int backward_mma(const triad_call *call) {
 
 // What the variant asks of a call, by the shared memory of its tiles.
 template <template <int> class Tiles> Limits mma_fits() {
-	return mma_limits([](Check &check, const triad_call *call) { check_shared(check, widest(Shape(call)) <= 64 ? Tiles<64>::bytes : Tiles<128>::bytes); },
-	                  [](Check &check, const triad_call *call) { check_scale(check, call->attr[1]); });
+	Limits limits =
+		mma_limits([](Check &check, const triad_call *call) { check_shared(check, widest(Shape(call)) <= 64 ? Tiles<64>::bytes : Tiles<128>::bytes); },
+	               [](Check &check, const triad_call *call) { check_scale(check, call->attr[1]); });
+	limits.push_back(limit("4 or more heads of queries that see the same blocks", [](Check &check, const triad_call *call) {
+		const Shape s(call);
+		const int rows = s.size * s.group; // of a tile, of which the others would be empty
+		check.that(rows >= 4, "%d heads of queries see the same blocks, fewer than 4", rows);
+	}));
+	return limits;
 }
 
 inline Limits mma_forward_fits() {
