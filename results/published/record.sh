@@ -183,12 +183,24 @@ for step in "$@"; do
 	catalogue)
 		for operator in ${OPERATORS:-$operators}; do
 			ours=cuda,triton,torch
-			case $operator in # at their points the rungs before the last take 10 ms to seconds a call
-			linear_cross_entropy) ours=cuda/cublas,cuda/mma,triton,torch ;;
+			case $operator in # at their points the rungs before the last take 10 ms to seconds a call, and as long to judge
+			linear_cross_entropy) ours=cuda/sm90_tma,cuda/cublas,triton,torch ;;
+			grouped_gemm) ours=cuda/sm90_tma,cuda/sm80_mma,triton,torch ;;
+			grouped_fp8_gemm | fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
+			int8_gemm) ours=cuda/sm90_wgmma,cuda/sm80_mma,cuda/cublaslt,triton,torch ;;
+			conv1d) ours=cuda/sm90_tma,cuda/mma,triton,torch ;;
+			cross_entropy) ours=cuda/vec,cuda/online,triton,torch ;;
+			prefix_sum) ours=cuda/lookback,cuda/three_kernel,cuda/cub,triton,torch ;;
+			sum) ours=cuda/vec,cuda/warp,cuda/cub,triton,torch ;;
+			dot) ours=cuda/vec,cuda/warp,triton,torch ;;
+			gemv) ours=cuda/vec,cuda/warp,cuda/cublas,triton,torch ;;
+			segment_sum) ours=cuda/balanced,cuda/warp,cuda/cub,triton,torch ;;
+			transpose) ours=cuda/vec,cuda/swizzled,triton,torch ;;
+			top_k) ours=cuda/threshold,cuda/radix,triton,torch ;;
 			moe) ours=cuda/mma,triton,torch ;;
-			fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
 			mla) ours=cuda/sm90_tma,triton,torch ;;
 			nsa_selected | nsa_compressed) ours=cuda/sm80_mma,triton,torch ;;
+			nsa_top_blocks) ours=cuda/tiled,triton,torch ;;
 			mla_decode) ours=cuda/sm90_tma,cuda/sm80_mma,cuda/split,triton,torch ;;
 			esac
 			bench catalogue "catalogue-$operator" "$ours" "$(others_of "$operator")" "$operator"
