@@ -30,7 +30,7 @@ record.sh FOLDER SECONDS STEP...: the steps of the published session, most impor
   figures     400 s   one call as both arms, a planted slowdown, faults, false alarms, sanitizers; needs nvcc and compute-sanitizer
   plain        30 s   torch's operators timed without triad
   large        60 s   more than 2^31 elements
-  catalogue   500 s   every other operator on its bench points
+  catalogue  1000 s   every other operator on its bench points
 
 For commands of at most 480 s:
 
