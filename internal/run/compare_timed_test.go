@@ -23,8 +23,8 @@ var timedRequests = []struct {
 	want    string
 	once    int // implementations times dtypes
 }{
-	{op.Options{DTypes: []string{"fp32"}, Memory: memoryOfOne}, "fp32 rows=4096,cols=1024 normal", 2},
-	{op.Options{Memory: memoryOfOne}, "bf16 rows=4096,cols=1024 normal", 2},
+	{op.Options{DTypes: []string{"fp32"}, Memory: memoryOfOne}, "fp32 rows=512,cols=8192 normal", 2},
+	{op.Options{Memory: memoryOfOne}, "bf16 rows=1024,cols=8192 normal", 2},
 	{
 		op.Options{DTypes: []string{"fp32", "fp16"}, Dims: map[string]int64{"rows": 5, "cols": 33}},
 		"fp16 rows=5,cols=33 normal; fp32 rows=5,cols=33 normal", 4,
@@ -39,9 +39,9 @@ var timedRequests = []struct {
 	},
 }
 
-// TestCompareTimes: a comparison times the first bench point that the device can hold, judged as a bench
-// judges it, or the case that its flags name, which is judged once. Without a plan of timing nothing is
-// timed.
+// TestCompareTimes: a comparison times the first bench point, with fewer rows where the device cannot hold
+// it, judged as a bench judges it, or the case that its flags name, which is judged once. Without a plan of
+// timing nothing is timed.
 func TestCompareTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
 	o, _ := truth.Get("softmax")
