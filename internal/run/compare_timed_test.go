@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth"
 )
 
-// memoryOfOne is memory for only the last bench point, 4096 x 1024, twice.
+// memoryOfOne holds two sets of the last bench point alone, 4096 x 1024.
 const memoryOfOne = 100 << 20
 
 // timedRequests lists options of comparisons, and which of their cases are timed.
