@@ -23,7 +23,10 @@ namespace {
 const triad::Limits tiles = triad::sparse::tiles_fit<triad::sparse::Shape>();
 
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16), gradients = 31;
-TRIAD_SPILLS(mma_forward, 168, "two blocks of 256 threads on a multiprocessor, 64 sums a thread, for sm_90a; 92 for sm_80");
+TRIAD_SPILLS(mma_forward, 232, "two blocks of 256 threads on a multiprocessor, 64 sums a thread, for sm_90a; 92 for sm_80");
+TRIAD_SPILLS(tiled_keys, 76, "strides of seven tensors beside the sums of a tile, for sm_80");
+TRIAD_SPILLS(naive_queries, 24, "strides of seven tensors, for sm_80");
+TRIAD_SPILLS(naive_forward, 16, "strides of six tensors, for sm_80; 8 for sm_90a");
 
 // Weights stay in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 TRIAD_KERNEL(nsa_selected, naive, forward, .contract("fp32").dtypes(full).outputs(1).launch(TRIAD_BY_DTYPE(triad::sparse::forward_naive)))

@@ -25,6 +25,8 @@ using triad::from_sum;
 using triad::SumType;
 using triad::to_sum;
 
+TRIAD_SPILLS(DeviceScanKernel, 4, "CUB's, of integers, for sm_90a");
+
 // ---- kernels ----------------------------------------------------------------------------------------------------------------------------
 
 constexpr int block_threads = 1024;
