@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/op"
 )
 
 // peersParcel is the folder of the peers: public kernels of other projects, whose rows stand next to ours.
@@ -20,9 +22,7 @@ var cutileParcel = parcel{"cuTile", "requirements-cutile.txt", "cutile-", 162_00
 
 // PeerFamilies are the prefixes of the rows of cuTile and of the peers. Their absence is reported only if
 // they are asked for by name: nothing needs them.
-var PeerFamilies = []string{
-	"cutile", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm", "fla",
-}
+var PeerFamilies = slices.Concat([]string{"cutile"}, op.PeerFamilies)
 
 // beside returns the folder of a parcel that stands beside an interpreter, which need not exist. The
 // interpreter itself is not changed: its workers have the folder on their path.

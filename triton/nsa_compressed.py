@@ -23,7 +23,7 @@ import math
 
 import torch
 
-import fla_nsa
+from fla_nsa import compressed_row
 from implementation import (
     INTERPRETED,
     Implementation,
@@ -254,15 +254,11 @@ def reference_backward(q, k, v, o, lse, grad_o, *, block_size, scale, empty_lse)
     return tuple(g.reshape(x.shape).to(x.dtype) for g, x in zip(grads, (q, k, v)))
 
 
-_OUTPUTS, _GRADIENTS = ("o", "lse"), ("grad_q", "grad_k", "grad_v")
+_NAMES = {"outputs": ("o", "lse"), "gradients": ("grad_q", "grad_k", "grad_v"),
+          "contract": sixteen_bit("p16")}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/tiled", forward, backward, outputs=_OUTPUTS, gradients=_GRADIENTS,
-                   contract=sixteen_bit("p16")),
-    differentiable_row("torch/eager", reference, 3, DIFFERENTIABLE, _OUTPUTS, _GRADIENTS,
-                       contract=sixteen_bit("p16")),
-    Implementation("fla/kernel", fla_nsa.compressed_forward, fla_nsa.compressed_backward, outputs=_OUTPUTS,
-                   gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=fla_nsa.DTYPES,
-                   accepts=fla_nsa.accepts("nsa_compressed/fla/kernel"), constraint=fla_nsa.CONSTRAINT,
-                   module=fla_nsa.MODULE),
+    Implementation("triton/tiled", forward, backward, **_NAMES),
+    differentiable_row("torch/eager", reference, 3, DIFFERENTIABLE, **_NAMES),
+    compressed_row(_NAMES),
 ]

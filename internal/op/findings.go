@@ -63,9 +63,11 @@ var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 
 // LibraryFamilies are the first words of implementations that findings may cover: libraries that we do not
 // ship.
-var LibraryFamilies = []string{
-	"torch", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm", "fla",
-}
+var LibraryFamilies = slices.Concat([]string{"torch"}, PeerFamilies)
+
+// PeerFamilies are the first words of the rows of other projects' kernels, in the order of a table;
+// pybridge/peers/peers.py names the package of each.
+var PeerFamilies = []string{"liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm", "fla"}
 
 // libraryVariants are rows of our own families that call a library.
 var libraryVariants = []string{"cuda/cublas", "cuda/cublaslt", "cuda/cub"}

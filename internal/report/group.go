@@ -106,10 +106,7 @@ func joined(lines []group) group {
 // backendRank sorts hand-written CUDA first, then Triton, then cuTile, then torch, then peers.
 func backendRank(impl string) int {
 	family, _, _ := strings.Cut(impl, "/")
-	order := []string{
-		"cuda", "triton", "cutile", "torch", "liger", "quack", "fa4", "torchao", "flashmla", "cce",
-		"deepgemm", "fla",
-	}
+	order := slices.Concat([]string{"cuda", "triton", "cutile", "torch"}, op.PeerFamilies)
 	if i := slices.Index(order, family); i >= 0 {
 		return i
 	}

@@ -7,13 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // Families are those whose names the sources tell.
-var Families = []string{
-	"cuda", "triton", "torch", "cutile", "liger", "quack", "fa4", "torchao", "flashmla", "cce", "deepgemm",
-	"fla",
-}
+var Families = slices.Concat([]string{"cuda", "triton", "torch", "cutile"}, op.PeerFamilies)
 
 var (
 	registration = regexp.MustCompile(`TRIAD_KERNEL\(\s*(\w+),\s*(\w+)`)

@@ -71,7 +71,7 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 			return err
 		}
 		own, memory := c, b.options.Memory
-		c, fits, err := b.fitting(own, dims, attributes)
+		c, fits, err := b.fitting(own, kind, dims, attributes)
 		if err != nil {
 			return err
 		}

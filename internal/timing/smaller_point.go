@@ -4,33 +4,40 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"triad/internal/op"
 )
 
-// fitting returns a case whose timed calls fit into the device's memory: c itself, or c with dims halved one
+// fitting returns a case whose timed calls fit into the device's memory: own, or own with dims halved one
 // after the other, each time the one that saves most memory and of equals the first of the spec. Dims that
-// the options name stay, and so do cases that no halving makes smaller. fits reports whether one was found.
-func (b *benchPlanner) fitting(c op.Case, dims map[string]int64, attributes map[string]string) (
+// the options name stay. kind, dims and attributes are what own was made of. fits is false, and the case own,
+// where no halving makes it fit.
+func (b *benchPlanner) fitting(own, kind op.Case, dims map[string]int64, attributes map[string]string) (
 	found op.Case, fits bool, err error,
 ) {
-	if found = c; b.options.Memory <= 0 {
-		return found, true, nil
+	if b.options.Memory <= 0 {
+		return own, true, nil
 	}
-	_, bytes, err := b.spec.Footprint(found)
-	for dims = maps.Clone(dims); err == nil && bytes > b.options.Memory/leastSets; {
-		smaller, less, by, err := b.halved(found, bytes, dims, attributes)
+	_, bytes, err := b.spec.Footprint(own)
+	if err != nil {
+		return own, false, err
+	}
+	found, dims = own, maps.Clone(dims)
+	for bytes > b.options.Memory/leastSets {
+		smaller, less, by, err := b.halved(kind, bytes, dims, attributes)
 		if err != nil || by == "" {
-			return c, false, err
+			return own, false, err
 		}
 		found, bytes = smaller, less
 		dims[by] /= 2
 	}
-	return found, true, err
+	return found, true, nil
 }
 
-// halved halves one dim of a case. by names it, and is empty if no halving gives a smaller case.
-func (b *benchPlanner) halved(c op.Case, bytes int64, dims map[string]int64, attributes map[string]string) (
+// halved halves one dim of a case that takes so many bytes. by names it, and is empty if no halving gives a
+// smaller case.
+func (b *benchPlanner) halved(kind op.Case, bytes int64, dims map[string]int64, attributes map[string]string) (
 	smaller op.Case, least int64, by string, err error,
 ) {
 	least = bytes
@@ -41,20 +48,16 @@ func (b *benchPlanner) halved(c op.Case, bytes int64, dims map[string]int64, att
 		}
 		tried := maps.Clone(dims)
 		tried[d.Name] = size / 2
-		kind := op.Case{
-			Pass: c.Pass, DType: c.DType, Distribution: c.Distribution, Layout: c.Layout,
-			Upstream: c.Upstream, Saved: c.Saved,
-		}
 		possible, err := b.spec.NewCase(kind, tried, attributes)
 		if errors.As(err, new(*op.UsageError)) {
 			continue // the operator has no such size
 		}
 		if err != nil {
-			return c, bytes, "", err
+			return smaller, 0, "", err
 		}
 		_, needs, err := b.spec.Footprint(possible)
 		if err != nil {
-			return c, bytes, "", err
+			return smaller, 0, "", err
 		}
 		if needs < least {
 			smaller, least, by = possible, needs, d.Name
@@ -65,14 +68,7 @@ func (b *benchPlanner) halved(c op.Case, bytes int64, dims map[string]int64, att
 
 // equals reports whether a dim is one of several that the options take as one.
 func (b *benchPlanner) equals(name string) bool {
-	for _, group := range b.options.Equal {
-		for _, member := range group {
-			if member == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.options.Equal, func(group []string) bool { return slices.Contains(group, name) })
 }
 
 // smallerWords returns a sentence about the dims that a point has on this device in the place of its own.

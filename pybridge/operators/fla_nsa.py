@@ -85,6 +85,12 @@ def selected_backward(q, k, v, indices, g_slc, g_swa, grad_o, *, block_size, win
     return grad_q, grad_k, grad_v, grad_gate, torch.zeros_like(g_swa)
 
 
+def compressed_row(names: dict[str, Any]) -> Implementation:
+    """The row of nsa_compressed; names are those of its results, and its contract."""
+    return Implementation("fla/kernel", compressed_forward, compressed_backward, dtypes=DTYPES, module=MODULE,
+                          accepts=accepts("nsa_compressed/fla/kernel"), constraint=CONSTRAINT, **names)
+
+
 def selected_row(names: dict[str, Any]) -> Implementation:
     """The row of nsa_selected; names are those of its results, and its contract."""
     return Implementation("fla/kernel", selected_forward, selected_backward, dtypes=DTYPES, module=MODULE,
