@@ -37,9 +37,9 @@ func (b *benchPlanner) fitting(own, kind op.Case, dims map[string]int64, attribu
 
 // halved halves one dim of a case that takes so many bytes. by names it, and is empty if no halving gives a
 // smaller case.
-func (b *benchPlanner) halved(kind op.Case, bytes int64, dims map[string]int64, attributes map[string]string) (
-	smaller op.Case, least int64, by string, err error,
-) {
+func (b *benchPlanner) halved(kind op.Case, bytes int64, dims map[string]int64,
+	attributes map[string]string,
+) (smaller op.Case, least int64, by string, err error) {
 	least = bytes
 	for _, d := range b.spec.Dims {
 		size, given := dims[d.Name]
@@ -68,7 +68,8 @@ func (b *benchPlanner) halved(kind op.Case, bytes int64, dims map[string]int64, 
 
 // equals reports whether a dim is one of several that the options take as one.
 func (b *benchPlanner) equals(name string) bool {
-	return slices.ContainsFunc(b.options.Equal, func(group []string) bool { return slices.Contains(group, name) })
+	return slices.ContainsFunc(b.options.Equal,
+		func(group []string) bool { return slices.Contains(group, name) })
 }
 
 // smallerWords returns a sentence about the dims that a point has on this device in the place of its own.
