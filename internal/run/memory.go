@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -23,9 +22,6 @@ func (x *execution) inMemory(ctx context.Context, c *prepared, e entry, r *recor
 	return nil
 }
 
-// ownPrefix is the prefix of the names of implementations in files that a user adds.
-const ownPrefix = "mine/"
-
 // edges launches a user's function with inaccessible memory directly around its buffers, so that an access
 // out of bounds faults where it otherwise meets the padding of the alignment. It does so on one small case,
 // and where an output depends on memory that nobody wrote. Only an access out of bounds counts: a buffer may
@@ -33,7 +29,7 @@ const ownPrefix = "mine/"
 func (x *execution) edges(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	i := e.implementation
 	asked := c.ordinary && r.Status.Weight() == op.Good || dependsOnMemory(r)
-	if !asked || i.Device != "emulator" || !strings.HasPrefix(i.Name, ownPrefix) {
+	if !asked || i.Device != "emulator" || !own(e) {
 		return nil
 	}
 	job, err := x.job(ctx, c, e)

@@ -93,6 +93,9 @@ func (r *Runner) PlanBench(ctx context.Context, request Request) (*Plan, error) 
 		return nil, err
 	}
 	p.timesAll = true
+	for i, w := range p.judged {
+		p.judged[i].bySample = !slices.ContainsFunc(w.entries, func(e entry) bool { return own(e) })
+	}
 	return p, p.cut(request.Shard)
 }
 

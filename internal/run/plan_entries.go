@@ -64,9 +64,16 @@ type work struct {
 	configured bool
 	altered    *alteration // of its first input, before its forward is called again; nil: it is not
 	timed      bool        // a bench point that a comparison times after everything is judged
+	bySample   bool        // it is judged to be timed: of large outputs a sample of rows is judged
 	// between names the relations between calls that are evaluated here: they need further launches
 	between map[string]bool
 }
+
+// ownPrefix is the prefix of the names of implementations in files that a user adds.
+const ownPrefix = "mine/"
+
+// own reports whether an entry is of a user's file.
+func own(e entry) bool { return strings.HasPrefix(e.implementation.Name, ownPrefix) }
 
 func usagef(format string, a ...any) error { return &op.UsageError{Message: fmt.Sprintf(format, a...)} }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/backend"
@@ -141,6 +142,31 @@ func TestPlanOfWhatIsTimed(t *testing.T) {
 	}
 	if judged, timed := count(r.PlanBench); judged != 1 || timed != 1 {
 		t.Errorf("a bench judges %d and times %d", judged, timed)
+	}
+	for _, c := range []struct {
+		file     string
+		plan     func(*Runner, context.Context, Request) (*Plan, error)
+		bySample bool
+	}{
+		{"fake/right", (*Runner).PlanBench, true},
+		{"mine/right", (*Runner).PlanBench, false},
+		{"mine/right", (*Runner).PlanCompare, true}, // it is judged whole before that
+	} {
+		family, _, _ := strings.Cut(c.file, "/")
+		f := &fake{family: family, ways: map[string]way{c.file: right}, runs: map[string]int{}}
+		r := &Runner{Backends: []backend.Backend{f}, Stop: context.Background()}
+		p, err := c.plan(r, t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timed := p.judged[0]
+		if len(p.timed) > 0 {
+			timed = p.timed[0].work
+		}
+		if timed.bySample != c.bySample {
+			t.Errorf("%s: judged by sample where it is timed: %v, want %v", c.file, timed.bySample,
+				c.bySample)
+		}
 	}
 }
 

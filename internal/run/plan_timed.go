@@ -57,6 +57,7 @@ func splitTimed(planned []work) (judged []work, timed []timedWork) {
 		if is {
 			w = same
 		}
+		w.bySample = !is
 		timed = append(timed, timedWork{w, is})
 	}
 	return judged, timed

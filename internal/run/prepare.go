@@ -24,7 +24,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		return nil, err
 	}
 	// what is dumped is kept
-	c.byRows = w.operator.ByRows() && largest(c.outputs) > keptElements && x.Dumper == nil
+	c.byRows = w.operator.ByRows() && c.sample == nil && largest(c.outputs) > keptElements && x.Dumper == nil
 	if w.Pass == op.Backward && w.Saved == "driver" {
 		if c.saved, err = w.operator.Saved(w.Case, c.given); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ const (
 // element this limit is 0.5 GB.
 var keptElements int64 = 1 << 24
 
+// timedElements are drawn from an output with more than keptElements where it is judged to be timed.
+var timedElements int64 = 1 << 22
+
 // largest returns the number of elements of the largest output.
 func largest(outputs []op.TensorType) int64 {
 	n := int64(0)
@@ -69,20 +73,44 @@ func largest(outputs []op.TensorType) int64 {
 	return n
 }
 
-// sampleOf chooses the rows of a large product that are judged; nil: all of them. The choice depends on the
-// seed and the case. What can be computed row by row or element by element, and what a user's own reference
-// computes in full anyway, is never sampled.
+// sampleOf chooses the rows of a large case that are judged; nil: all of them. The choice depends on the seed
+// and the case. What can be computed row by row or element by element is sampled only where the case is
+// judged to be timed (work.bySample), and what a user's own reference computes in full is never sampled.
 func sampleOf(w work, seed uint64) (*truth.Sample, error) {
+	rows := int64(sampledRows)
 	if w.operator.Whole() {
-		return nil, nil
-	}
-	_, flops, err := w.operator.Spec.Cost(w.Case)
-	if err != nil || flops <= sampledFLOPs {
-		return nil, err
+		if rows = timedRows(w); rows == 0 {
+			return nil, nil
+		}
+	} else {
+		_, flops, err := w.operator.Spec.Cost(w.Case)
+		if err != nil || flops <= sampledFLOPs {
+			return nil, err
+		}
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, " ", w.Key())
-	return &truth.Sample{Rows: sampledRows, Seed: h.Sum64()}, nil
+	return &truth.Sample{Rows: rows, Seed: h.Sum64()}, nil
+}
+
+// timedRows returns the number of rows that are drawn for the sample of a case that is judged to be timed; 0:
+// all of it is judged, because its outputs are small or a sample would be most of them.
+func timedRows(w work) int64 {
+	outputs, err := w.operator.Spec.Outputs(w.Case)
+	if err != nil || !w.bySample || w.operator.Reference != nil || largest(outputs) <= keptElements {
+		return 0
+	}
+	long := slices.MaxFunc(outputs,
+		func(a, b op.TensorType) int { return cmp.Compare(a.Elements(), b.Elements()) })
+	length := int64(truth.FlatRow)
+	if rank := len(long.Shape); rank > 1 {
+		length = long.Shape[rank-1]
+	}
+	rows := max(sampledRows, timedElements/length)
+	if 2*(rows+truth.TailRows) > long.Elements()/length {
+		return 0
+	}
+	return rows
 }
 
 // truth computes the truth under a contract, once.

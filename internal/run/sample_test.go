@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -45,5 +46,57 @@ func TestLargeCasesAreSampled(t *testing.T) {
 		if sample.Rows != sampledRows || again.Seed != sample.Seed || other.Seed == sample.Seed {
 			t.Errorf("%s: %+v, again %+v, with another seed %+v", c.operator, sample, again, other)
 		}
+	}
+}
+
+// TestTimedCasesAreSampled: where an operator that works on rows is judged to be timed, a sample of its large
+// outputs is judged: part of every operator's largest output, so that none is kept whole in memory. It is
+// judged whole if a sample would be most of it.
+func TestTimedCasesAreSampled(t *testing.T) {
+	kept, drawn := keptElements, timedElements
+	t.Cleanup(func() { keptElements, timedElements = kept, drawn })
+	keptElements, timedElements = 1<<18, 1<<10
+	sampled := map[string]bool{}
+	for _, operator := range truth.All() {
+		if !operator.Whole() {
+			continue
+		}
+		plan, err := timing.BenchCases(operator.Spec, op.Options{Device: "gpu", Memory: 24 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[op.Pass]bool{}
+		for _, c := range plan.Cases {
+			w := work{operator: operator, Case: c, bySample: true}
+			sample, err := sampleOf(w, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sample == nil || seen[c.Pass] {
+				continue
+			}
+			seen[c.Pass] = true
+			sampled[operator.Spec.Name] = true
+			in, err := operator.Inputs(c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Saved == "driver" {
+				t.Fatalf("%s %s is timed on saved tensors of the driver", c.Op, c.Pass)
+			}
+			whole, err := operator.TruthOf(c, operator.Spec.DefaultContract(c.DType), in, sample)
+			if err != nil {
+				t.Fatalf("%s: %v", describe(c), err)
+			}
+			for _, target := range whole.Outputs {
+				if all := target.Elements(); all > keptElements && int64(target.Judged()) > all*3/4 {
+					t.Errorf("%s: %d of %d elements of %s are judged, want a sample", describe(c),
+						target.Judged(), all, target.Name)
+				}
+			}
+		}
+	}
+	if len(sampled) < 20 {
+		t.Errorf("only %v are sampled", sampled)
 	}
 }

@@ -62,11 +62,14 @@ func ordinary(d op.DType) []byte {
 	return pattern
 }
 
-// repeat fills bytes with a pattern.
+// repeat fills bytes with a pattern. It copies from the first bytes, which stay in a cache.
 func repeat(b, pattern []byte) {
 	if n := copy(b, pattern); n > 0 {
+		most := max(repeatedBytes/n, 1) * n
 		for n < len(b) {
-			n += copy(b[n:], b[:n])
+			n += copy(b[n:], b[:min(n, most)])
 		}
 	}
 }
+
+const repeatedBytes = 64 << 10
