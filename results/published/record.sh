@@ -147,11 +147,28 @@ others_of() {
 }
 
 row="cuda/vec,triton,torch"
-# the operators without a step of their own
-operators="quantize_fp8 quantize_int8 dropout bias_mask_scale_add rmsnorm sum dot count_equal repeat_kv cross_entropy transpose prefix_sum gemv
-	int8_gemm silu gelu add top_k segment_sum mse copy reverse relu leaky_relu hardtanh rainbow_table rgb_invert attention_mask
-	conv1d grouped_gemm nvfp4_gemv linear_cross_entropy moe moe_dispatch moe_combine mla_decode mla fp8_linear
-	nsa_selected nsa_compressed nsa_top_blocks grouped_fp8_gemm"
+# The operators without a step of their own, in groups of one command each: importing torch and starting workers takes as long as timing an
+# operator. plain are timed with all their kernels. The others name theirs: at their points the rungs before the last take 10 ms to seconds a call.
+plain="quantize_fp8 quantize_int8 dropout bias_mask_scale_add rmsnorm count_equal repeat_kv silu gelu add mse copy reverse relu leaky_relu hardtanh
+	rainbow_table rgb_invert attention_mask nvfp4_gemv moe_dispatch moe_combine"
+reductions="sum dot gemv cross_entropy transpose prefix_sum segment_sum top_k"
+products="mla_decode mla nsa_selected nsa_compressed fp8_linear grouped_fp8_gemm grouped_gemm linear_cross_entropy moe int8_gemm conv1d"
+choices="nsa_top_blocks"
+
+# group NAME OURS OPERATOR...: times the operators of a group in one command, of OPERATORS those that are in it
+group() {
+	local name=$1 ours=$2 chosen=() others=
+	shift 2
+	for operator in "$@"; do
+		case " ${OPERATORS:-$operator} " in *" $operator "*) ;; *) continue ;; esac
+		chosen+=("$operator")
+		for family in $(others_of "$operator" | tr , ' '); do
+			case "$others," in *",$family,"*) ;; *) others=$others,$family ;; esac
+		done
+	done
+	[ ${#chosen[@]} -gt 0 ] && bench catalogue "catalogue-$name" "$ours" "$others" "${chosen[@]}"
+}
+
 for step in "$@"; do
 	case $step in
 	attention)
@@ -181,30 +198,11 @@ for step in "$@"; do
 		run judged judged-gradcheck gradcheck all --quick
 		;;
 	catalogue)
-		for operator in ${OPERATORS:-$operators}; do
-			ours=cuda,triton,torch
-			case $operator in # at their points the rungs before the last take 10 ms to seconds a call, and as long to judge
-			linear_cross_entropy) ours=cuda/sm90_tma,cuda/cublas,triton,torch ;;
-			grouped_gemm) ours=cuda/sm90_tma,cuda/sm80_mma,triton,torch ;;
-			grouped_fp8_gemm | fp8_linear) ours=cuda/sm90_wgmma,triton,torch ;;
-			int8_gemm) ours=cuda/sm90_wgmma,cuda/sm80_mma,cuda/cublaslt,triton,torch ;;
-			conv1d) ours=cuda/sm90_tma,cuda/mma,triton,torch ;;
-			cross_entropy) ours=cuda/vec,cuda/online,triton,torch ;;
-			prefix_sum) ours=cuda/lookback,cuda/three_kernel,cuda/cub,triton,torch ;;
-			sum) ours=cuda/vec,cuda/warp,cuda/cub,triton,torch ;;
-			dot) ours=cuda/vec,cuda/warp,triton,torch ;;
-			gemv) ours=cuda/vec,cuda/warp,cuda/cublas,triton,torch ;;
-			segment_sum) ours=cuda/balanced,cuda/warp,cuda/cub,triton,torch ;;
-			transpose) ours=cuda/vec,cuda/swizzled,triton,torch ;;
-			top_k) ours=cuda/threshold,cuda/radix,triton,torch ;;
-			moe) ours=cuda/mma,triton,torch ;;
-			mla) ours=cuda/sm90_tma,triton,torch ;;
-			nsa_selected | nsa_compressed) ours=cuda/sm80_mma,triton,torch ;;
-			nsa_top_blocks) ours=cuda/tiled,triton,torch ;;
-			mla_decode) ours=cuda/sm90_tma,cuda/sm80_mma,cuda/split,triton,torch ;;
-			esac
-			bench catalogue "catalogue-$operator" "$ours" "$(others_of "$operator")" "$operator"
-		done
+		group products cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,cuda/mma,cuda/cublas,cuda/cublaslt,cuda/split,triton,torch $products
+		group choices cuda/tiled,triton,torch $choices
+		group reductions cuda/vec,cuda/warp,cuda/online,cuda/cub,cuda/cublas,cuda/lookback,cuda/three_kernel,cuda/balanced,cuda/swizzled,cuda/threshold,cuda/radix,triton,torch \
+			$reductions
+		group plain cuda,triton,torch $plain
 		;;
 	figures)
 		figure TestFigureSameKernel
