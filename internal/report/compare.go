@@ -66,7 +66,7 @@ type SpentPart struct {
 	Time time.Duration
 }
 
-// words returns two lines: Python's imports, which no command can shorten, and the rest.
+// words returns one line, with Python's imports, which no command can shorten: most of loading.
 func (s Spent) words() string {
 	if len(s.Parts) == 0 {
 		return ""
@@ -75,12 +75,11 @@ func (s Spent) words() string {
 	for _, p := range s.Parts {
 		parts = append(parts, fmt.Sprintf("%s %.1f s", p.On, p.Time.Seconds()))
 	}
-	text := fmt.Sprintf("The rest of the command took %.1f s (%s).\n", (s.Whole - s.Imports).Seconds(),
-		strings.Join(parts, ", "))
+	text := fmt.Sprintf("The command took %.1f s (%s)", s.Whole.Seconds(), strings.Join(parts, ", "))
 	if s.Imports > 0 {
-		return fmt.Sprintf("Python's imports of torch and Triton took %.1f s.\n", s.Imports.Seconds()) + text
+		text += fmt.Sprintf(", Python's imports of torch and Triton %.1f s of it", s.Imports.Seconds())
 	}
-	return strings.Replace(text, "The rest of the command", "The command", 1)
+	return text + ".\n"
 }
 
 // shownPerLine limits the bad records that are shown in full for one line of the table; the rest is counted.
