@@ -23,11 +23,15 @@
 //            (hopper/sorted_mma.cuh). One product gives g and u of a column to the same thread, so that of a forward only h is written. What lies
 //            between, in the order of the experts, is rounded to the dtype. A warp a token for the router. Costs: a newer GPU, rows of whole
 //            vectors of 16 bytes, and in the backward a copy of x and of w dy in the experts' order: products over tokens read these
+//   sm90_tma as mma, with the products of grouped_gemm/sm90_tma.cuh: wgmma of tiles that the copy engine brings. It reads rows one behind the other, so
+//            that x and dy are copied in the experts' order in both passes, and g and u are written; w dy is not: the gradient of down is the sum of
+//            (w h)^T dy. Both terms of dx are stored, and added with what comes from the router. Costs: a GPU of 9.0, and these copies
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
+#include "grouped_gemm/sm90_tma.cuh"
 #include "hopper/sorted_mma.cuh"
 #include "order.cuh"
 #include "pack.cuh"
@@ -232,10 +236,10 @@ struct Grouped {
 
 // ---- mma ----------------------------------------------------------------------------------------------------------------------------------
 
-// Halves are what mma has in the workspace besides: in the order of the experts g, u, h, which is q first, and part; the rows of x and of w dy; where
-// each pair lies; and sums of the router's gradient.
+// Halves are what mma and sm90_tma have in the workspace besides: in the order of the experts g, u, h, which is q first, and part, of sm90_tma in two
+// terms; the rows of x and of dy, of mma times w; where each pair lies; and sums of the router's gradient.
 template <class T> struct Halves {
-	T *g, *u, *h, *part, *x, *dy;
+	T *g, *u, *h, *part, *also, *x, *dy;
 	int64_t *place;
 	float *sums;
 };
@@ -250,8 +254,8 @@ template <class T> struct Gated {
 	}
 };
 
-// through_sorted_kernel: as through_kernel, 16 bytes a load.
-template <class T> __global__ void through_sorted_kernel(State s, Halves<T> m) {
+// through_sorted_kernel: as through_kernel, 16 bytes a load; h is times its weight if Weighted.
+template <class T, bool Weighted> __global__ void through_sorted_kernel(State s, Halves<T> m) {
 	constexpr int V = triad::vector<T>;
 	for (int64_t at = begin() / 32; at < s.pairs; at += step() / 32) {
 		const float w = s.w[s.order[at]];
@@ -260,7 +264,10 @@ template <class T> __global__ void through_sorted_kernel(State s, Halves<T> m) {
 			float g[V], u[V], q[V];
 			triad::load(m.g + i, g), triad::load(m.u + i, u), triad::load(m.h + i, q);
 #pragma unroll
-			for (int j = 0; j < V; j++) back(g[j], u[j], q[j], w, d);
+			for (int j = 0; j < V; j++) {
+				back(g[j], u[j], q[j], w, d);
+				if (Weighted) q[j] *= w;
+			}
 			triad::store(m.g + i, g), triad::store(m.u + i, u), triad::store(m.h + i, q);
 		}
 		d = triad::warp_reduce(d, triad::Sum());
@@ -280,11 +287,53 @@ template <class T> __global__ void combine_sorted_kernel(State s, Halves<T> m, c
 #pragma unroll
 			for (int j = 0; j < V; j++) sum[j] += by * v[j];
 		};
-		for (int64_t p = t * s.top; p < (t + 1) * s.top; p++) add(w ? w[p] : 1.0f, m.part + m.place[p] * s.dim + c);
+		for (int64_t p = t * s.top; p < (t + 1) * s.top; p++) {
+			add(w ? w[p] : 1.0f, m.part + m.place[p] * s.dim + c);
+			if (m.also != nullptr) add(1.0f, m.also + m.place[p] * s.dim + c);
+		}
 		for (int64_t e = 0; e < s.experts && w == nullptr; e++) add(s.dz[t * s.experts + e], router.row(e) + c);
 		triad::store(y + i, sum);
 	}
 }
+
+// ---- sm90_tma -----------------------------------------------------------------------------------------------------------------------------
+
+// gated_sorted_kernel makes h of g and u, 16 bytes a load.
+template <class T> __global__ void gated_sorted_kernel(State s, Halves<T> m) {
+	constexpr int V = triad::vector<T>;
+	for (int64_t i = begin() * V; i < s.pairs * s.hidden; i += step() * V) {
+		float g[V], u[V];
+		triad::load(m.g + i, g), triad::load(m.u + i, u);
+#pragma unroll
+		for (int j = 0; j < V; j++) g[j] *= triad::sigmoid(g[j]).value * u[j];
+		triad::store(m.h + i, g);
+	}
+}
+
+// TmaProducts launches products of rows that are sorted and contiguous. The first that cannot be launched is the last.
+template <class T> class TmaProducts {
+	using Product = triad::grouped_gemm::Product<T>;
+	const triad::SortedPairs s;
+	const cudaStream_t stream;
+	int refused = TRIAD_OK;
+
+	void launch(const Product &p, bool along_kb) {
+		if (refused == TRIAD_OK) refused = triad::grouped_gemm::launch_groups(p, along_kb, stream);
+	}
+
+public:
+	TmaProducts(const triad::SortedPairs &pairs, cudaStream_t in) : s(pairs), stream(in) {}
+	int status() const { return refused; }
+
+	// Of each pair y = a times its expert's b.
+	void by_rows(const T *a, const Cube<T> &b, T *y, int64_t cols, int64_t depth) {
+		launch({{a, depth, 1}, {b.data, b.col, b.row}, y, s.offsets, 1, s.groups, b.group, s.pairs, cols, depth, false}, b.row == 1);
+	}
+	// Of each expert y [rows, cols] = the sum over its pairs of a[row] b[col].
+	void by_depth(const T *a, const T *b, T *y, int64_t rows, int64_t cols) {
+		launch({{a, 1, rows}, {b, 1, cols}, y, s.offsets, 1, s.groups, 0, rows, cols, s.pairs, true}, false);
+	}
+};
 
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
 
@@ -300,17 +349,24 @@ State state_of(const triad_call *call, triad::Room &room, bool between) {
 	        tokens, experts, dim, hidden, pairs, static_cast<int32_t>(call->attr[0]), call->attr[1] != 0};
 }
 
-template <class T> Halves<T> halves_of(const triad_call *call, const State &s, triad::Room &room) {
-	const bool backward = is_backward(call);
+// halves_of lays out what tensor cores need besides; Sorted: of products whose operands are all in the experts' order.
+template <class T, bool Sorted> Halves<T> halves_of(const triad_call *call, const State &s, triad::Room &room) {
+	const bool backward = is_backward(call), apart = backward || Sorted;
 	const int64_t in = s.pairs * s.hidden, out = s.pairs * s.dim;
-	return {room.take<T>(in, backward), room.take<T>(in, backward), room.take<T>(in), room.take<T>(out), room.take<T>(out, backward),
-	        room.take<T>(out, backward), room.take<int64_t>(s.pairs), room.take<float>(triad::split_floats(s.experts, s.dim, s.tokens), backward)};
+	return {room.take<T>(in, apart), room.take<T>(in, apart), room.take<T>(in), room.take<T>(out), backward && Sorted ? room.take<T>(out) : nullptr,
+	        room.take<T>(out, apart), room.take<T>(out, backward), room.take<int64_t>(s.pairs),
+	        room.take<float>(triad::split_floats(s.experts, s.dim, s.tokens), backward)};
 }
 
-template <bool Between> int64_t workspace(const triad_call *call) {
+int64_t workspace(const triad_call *call) {
 	triad::Room room(call);
-	const State s = state_of(call, room, Between);
-	if (!Between) halves_of<uint16_t>(call, s, room);
+	state_of(call, room, true);
+	return room.used;
+}
+
+template <bool Sorted> int64_t workspace_of_halves(const triad_call *call) {
+	triad::Room room(call);
+	halves_of<uint16_t, Sorted>(call, state_of(call, room, false), room);
 	return room.used;
 }
 
@@ -395,7 +451,7 @@ template <class T> void launch_combine(const triad_call *call, const State &s, c
 template <class T> int moe_fwd_mma(const triad_call *call) {
 	triad::Room room(call);
 	const State s = state_of(call, room, false);
-	const Halves<T> m = halves_of<T>(call, s, room);
+	const Halves<T> m = halves_of<T, false>(call, s, room);
 	if (s.tokens == 0) return TRIAD_OK;
 	const triad::Rows<const T> x(call->in[0]);
 	triad::hopper::PairProducts<T> products{s.sorted(m.place), triad::stream_of(call)};
@@ -411,7 +467,7 @@ template <class T> int moe_fwd_mma(const triad_call *call) {
 template <class T> int moe_bwd_mma(const triad_call *call) {
 	triad::Room room(call);
 	const State s = state_of(call, room, false);
-	const Halves<T> m = halves_of<T>(call, s, room);
+	const Halves<T> m = halves_of<T, false>(call, s, room);
 	const triad::Rows<const T> x(call->in[0]), dy(call->in[6]);
 	const Cube<T> gate = cube_of<T>(call->in[2]), up = cube_of<T>(call->in[3]), down = cube_of<T>(call->in[4]);
 	const auto grad = [&](int i) { return static_cast<T *>(call->out[i].data); };
@@ -421,7 +477,7 @@ template <class T> int moe_bwd_mma(const triad_call *call) {
 	if (s.tokens > 0) {
 		products.template beside<triad::hopper::Apart<T>>(products.of({x.data, x.stride, s.top}, gate, m.g, s.hidden, s.dim).with(up, m.u));
 		products.by_rows(products.of({dy.data, dy.stride, s.top}, down.turned(), m.h, s.hidden, s.dim));
-		through_sorted_kernel<T><<<triad::blocks_for(s.pairs * 32, threads), threads, 0, products.stream>>>(s, m);
+		through_sorted_kernel<T, false><<<triad::blocks_for(s.pairs * 32, threads), threads, 0, products.stream>>>(s, m);
 		scores_kernel<32><<<triad::blocks_for(s.tokens * 32, threads), threads, 0, products.stream>>>(s);
 	}
 	if (grad(0) != nullptr && s.tokens > 0) {
@@ -438,6 +494,55 @@ template <class T> int moe_bwd_mma(const triad_call *call) {
 	return products.status();
 }
 
+template <class T> int moe_fwd_tma(const triad_call *call) {
+	triad::Room room(call);
+	const State s = state_of(call, room, false);
+	const Halves<T> m = halves_of<T, true>(call, s, room);
+	const triad::Rows<const T> x(call->in[0]);
+	triad::hopper::PairProducts<T> router{s.sorted(m.place), triad::stream_of(call)};
+	route_mma(call, s, router, call->out[1], static_cast<float *>(call->out[2].data));
+	triad::sort_pairs(router.s, router.stream);
+	router.sort_rows({x.data, x.stride, s.top}, nullptr, m.x, s.dim);
+	TmaProducts<T> products(router.s, router.stream);
+	products.by_rows(m.x, cube_of<T>(call->in[2]), m.g, s.hidden, s.dim);
+	products.by_rows(m.x, cube_of<T>(call->in[3]), m.u, s.hidden, s.dim);
+	gated_sorted_kernel<T><<<triad::blocks_for(s.pairs * s.hidden / triad::vector<T>, threads), threads, 0, router.stream>>>(s, m);
+	products.by_rows(m.h, cube_of<T>(call->in[4]), m.part, s.dim, s.hidden);
+	launch_combine<T>(call, s, m, s.w, static_cast<T *>(call->out[0].data));
+	return products.status() != TRIAD_OK ? products.status() : router.status();
+}
+
+template <class T> int moe_bwd_tma(const triad_call *call) {
+	triad::Room room(call);
+	const State s = state_of(call, room, false);
+	const Halves<T> m = halves_of<T, true>(call, s, room);
+	const triad::Rows<const T> x(call->in[0]), dy(call->in[6]);
+	const Cube<T> gate = cube_of<T>(call->in[2]), up = cube_of<T>(call->in[3]), down = cube_of<T>(call->in[4]);
+	const auto grad = [&](int i) { return static_cast<T *>(call->out[i].data); };
+	triad::hopper::PairProducts<T> router{s.sorted(m.place), triad::stream_of(call)};
+	route_mma<T>(call, s, router, call->in[5], nullptr);
+	triad::sort_pairs(router.s, router.stream);
+	router.sort_rows({x.data, x.stride, s.top}, nullptr, m.x, s.dim);
+	router.sort_rows({dy.data, dy.stride, s.top}, nullptr, m.dy, s.dim);
+	TmaProducts<T> products(router.s, router.stream);
+	products.by_rows(m.x, gate, m.g, s.hidden, s.dim);
+	products.by_rows(m.x, up, m.u, s.hidden, s.dim);
+	products.by_rows(m.dy, down.turned(), m.h, s.hidden, s.dim);
+	through_sorted_kernel<T, true><<<triad::blocks_for(s.pairs * 32, threads), threads, 0, router.stream>>>(s, m);
+	scores_kernel<32><<<triad::blocks_for(s.tokens * 32, threads), threads, 0, router.stream>>>(s);
+	if (grad(0) != nullptr) {
+		products.by_rows(m.g, gate.turned(), m.part, s.dim, s.hidden);
+		products.by_rows(m.u, up.turned(), m.also, s.dim, s.hidden);
+		launch_combine<T>(call, s, m, nullptr, grad(0));
+	}
+	if (grad(1) != nullptr)
+		triad::split_product<float, T>({{s.dz, 1, s.experts}, {x.data, 1, x.stride}, grad(1), m.sums, s.experts, s.dim, s.tokens}, router.stream);
+	if (grad(2) != nullptr) products.by_depth(m.x, m.g, grad(2), s.dim, s.hidden);
+	if (grad(3) != nullptr) products.by_depth(m.x, m.u, grad(3), s.dim, s.hidden);
+	if (grad(4) != nullptr) products.by_depth(m.h, m.dy, grad(4), s.hidden, s.dim);
+	return products.status() != TRIAD_OK ? products.status() : router.status();
+}
+
 const triad::Limit few_pairs = triad::limit("fewer than 2^31 pairs", [](triad::Check &check, const triad_call *call) {
 	check.that(call->in[0].shape[0] * call->attr[0] <= INT32_MAX, "%g pairs of token and expert are too many", call->in[0].shape[0] * call->attr[0]);
 });
@@ -447,19 +552,39 @@ template <class T> int moe_fwd_grouped(const triad_call *call) { return moe_fwd<
 template <class T> int moe_bwd_naive(const triad_call *call) { return moe_bwd<T, Naive>(call); }
 template <class T> int moe_bwd_grouped(const triad_call *call) { return moe_bwd<T, Grouped>(call); }
 
-template <class... Name> triad::Limits mma(Name... also) {
-	return {few_pairs, triad::capability("mma", 80, true), triad::multiple_of("dim", 8), triad::multiple_of("hidden", 8),
+// Tensor cores get 16 bytes of a row at once, and so they store.
+template <class... Name> triad::Limits vectors(triad::Limit gpu, Name... also) {
+	return {few_pairs, gpu, triad::multiple_of("dim", 8), triad::multiple_of("hidden", 8),
 	        triad::contiguous_columns("x", "router", "gate", "up", "down", also...),
 	        triad::stepped(8, "x", "router", "gate", "up", "down", also...), triad::aligned(16)};
+}
+
+template <class... Name> triad::Limits mma(Name... also) { return vectors(triad::capability("mma", 80, true), also...); }
+
+// The copy engine reads gate, up and down where they lie, and rows of pairs.
+void check_maps(triad::Check &check, const triad_call *call) {
+	const int64_t pairs = call->in[0].shape[0] * static_cast<int64_t>(call->attr[0]);
+	check.that(pairs > 0 && pairs <= triad::hopper::ragged_rows, "%lld pairs of token and expert: want 1 to 2^30", static_cast<long long>(pairs));
+	triad::grouped_gemm::check_map(check, call->in[2], "gate");
+	triad::grouped_gemm::check_map(check, call->in[3], "up");
+	triad::grouped_gemm::check_map(check, call->in[4], "down");
+}
+
+template <class... Name> triad::Limits tma(Name... also) {
+	triad::Limits limits = vectors(triad::wgmma_capability(), also...);
+	limits.push_back(triad::limit("operands that the copy engine can read: no size 0, at most 2^30 pairs, strides above 0", check_maps));
+	return limits;
 }
 
 } // namespace
 
 // ---- registration ---------------------------------------------------------------------------------------------------------------------------
 
-TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_naive)))
-TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
-TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
-TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace<true>).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
-TRIAD_KERNEL(moe, mma, forward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace<false>).limits(mma()).launch(TRIAD_BY_HALF(moe_fwd_mma)))
-TRIAD_KERNEL(moe, mma, backward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace<false>).limits(mma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))
+TRIAD_KERNEL(moe, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_naive)))
+TRIAD_KERNEL(moe, grouped, forward, .contract("fp32").dtypes(triad::floats).outputs(7).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_fwd_grouped)))
+TRIAD_KERNEL(moe, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_naive)))
+TRIAD_KERNEL(moe, grouped, backward, .contract("fp32").dtypes(triad::floats).outputs(31).workspace(workspace).limits(few_pairs).launch(TRIAD_BY_DTYPE(moe_bwd_grouped)))
+TRIAD_KERNEL(moe, mma, forward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace_of_halves<false>).limits(mma()).launch(TRIAD_BY_HALF(moe_fwd_mma)))
+TRIAD_KERNEL(moe, mma, backward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace_of_halves<false>).limits(mma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_mma)))
+TRIAD_KERNEL(moe, sm90_tma, forward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(7).workspace(workspace_of_halves<true>).limits(tma()).launch(TRIAD_BY_HALF(moe_fwd_tma)))
+TRIAD_KERNEL(moe, sm90_tma, backward, .asynchronous().contract("stored").dtypes(triad::halves).outputs(31).workspace(workspace_of_halves<true>).limits(tma("grad_y")).launch(TRIAD_BY_HALF(moe_bwd_tma)))

@@ -84,31 +84,35 @@ template <class Tile, class T, bool AlongKA, bool AlongKB> int launch_tma(const 
 	return hopper::launch_walked<Tile>(grouped_gemm_tma<Tile, T, AlongKA, AlongKB>, work, stream);
 }
 
+// launch_groups starts a product of these three kinds; of rows, b lies along k or along its rows.
+template <class T> int launch_groups(const Product<T> &p, bool along_kb, cudaStream_t stream) {
+	if (p.by_depth) return launch_tma<Below, T, false, false>(p, stream);
+	const bool large = p.rows >= large_group * p.groups;
+	if (along_kb) return large ? launch_tma<Below, T, true, true>(p, stream) : launch_tma<Beside, T, true, true>(p, stream);
+	return large ? launch_tma<Below, T, true, false>(p, stream) : launch_tma<Beside, T, true, false>(p, stream);
+}
+
 template <class T> int sm90_tma(const triad_call *call) {
-	const bool large = call->in[0].shape[0] >= large_group * call->in[1].shape[0];
-	return each_product<T>(call, [call, large](const Product<T> &p, cudaStream_t stream) {
-		if (p.by_depth) return launch_tma<Below, T, false, false>(p, stream);
-		if (call->n_out == 1) return large ? launch_tma<Below, T, true, false>(p, stream) : launch_tma<Beside, T, true, false>(p, stream);
-		return large ? launch_tma<Below, T, true, true>(p, stream) : launch_tma<Beside, T, true, true>(p, stream);
-	});
+	return each_product<T>(call, [call](const Product<T> &p, cudaStream_t stream) { return launch_groups(p, call->n_out != 1, stream); });
+}
+
+// check_map is what the copy engine's map of an operand can express.
+inline void check_map(Check &check, const triad_tensor &t, const char *name) {
+	constexpr int64_t far = int64_t{1} << 33;
+	check.that(elements(t) > 0, "%s has no elements", name);
+	for (int d = 0; d < t.rank; d++)
+		check.that(t.shape[d] <= hopper::ragged_rows, "%s has a size of %lld: want at most 2^30", name, static_cast<long long>(t.shape[d]));
+	const int rows = t.rank - 2;
+	check.that(t.shape[rows] == 1 || (t.stride[rows] > 0 && t.stride[rows] < far), "the rows of %s have a stride of %lld, want 1 to 2^33 - 1", name,
+	           static_cast<long long>(t.stride[rows]));
+	check.that(rows == 0 || t.shape[0] == 1 || (t.stride[0] >= 0 && t.stride[0] < 32 * far), "the matrices of %s have a stride of %lld, want 0 to 2^38", name,
+	           static_cast<long long>(t.stride[0]));
 }
 
 // check_tma adds to the limits of tensor cores what the copy engine's maps can express.
 inline void check_tma(Check &check, const triad_call *call) {
-	static const char *const names[] = {"x", "w", "offsets", "grad_y"};
-	constexpr int64_t far = int64_t{1} << 33;
-	for (int i = 0; i < (call->n_out == 1 ? 2 : 4); i++) {
-		const triad_tensor &t = call->in[i];
-		if (i == 2) continue;
-		check.that(elements(t) > 0, "%s has no elements", names[i]);
-		for (int d = 0; d < t.rank; d++)
-			check.that(t.shape[d] <= hopper::ragged_rows, "%s has a size of %lld: want at most 2^30", names[i], static_cast<long long>(t.shape[d]));
-		const int rows = t.rank - 2;
-		check.that(t.shape[rows] == 1 || (t.stride[rows] > 0 && t.stride[rows] < far), "the rows of %s have a stride of %lld, want 1 to 2^33 - 1",
-		           names[i], static_cast<long long>(t.stride[rows]));
-		check.that(rows == 0 || t.shape[0] == 1 || (t.stride[0] >= 0 && t.stride[0] < 32 * far), "the matrices of %s have a stride of %lld, want 0 to 2^38",
-		           names[i], static_cast<long long>(t.stride[0]));
-	}
+	check_map(check, call->in[0], "x"), check_map(check, call->in[1], "w");
+	if (call->n_out != 1) check_map(check, call->in[3], "grad_y");
 }
 
 } // namespace grouped_gemm
