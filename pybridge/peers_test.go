@@ -11,6 +11,7 @@ import (
 
 	"triad"
 	"triad/internal/backend"
+	"triad/internal/worker"
 )
 
 // The peers are installed once, outside the interpreter: nothing but the list, hashes checked; without a
@@ -66,6 +67,21 @@ func TestPeers(t *testing.T) {
 	}
 	if freed, err := e.Remove(t.Context()); err != nil || freed == 0 || exists(dir) {
 		t.Errorf("removed: %d bytes, %v", freed, err)
+	}
+}
+
+// TestPeersRunAlone: the rows of peers and of cuTile share no process with triad's own, so that none is
+// started ahead for them.
+func TestPeersRunAlone(t *testing.T) {
+	for _, gpu := range []bool{false, true} {
+		e, _ := fakeEnvironment(t)
+		e.GPU = gpu
+		b := Backend(e, t.TempDir(), worker.Options{})
+		for _, family := range b.Families() {
+			if got := b.Spreads(family); got == slices.Contains(PeerFamilies, family) {
+				t.Errorf("gpu %v: %s is spread: %v", gpu, family, got)
+			}
+		}
 	}
 }
 

@@ -139,6 +139,7 @@ IMPLEMENTATIONS = [
     Implementation("triton/bitonic", forward, accepts=accepts, constraint=f"cols <= {ROW_COLS}", **_NAMES),
     Implementation("torch/eager", reference, **_NAMES),
     *beside_peers(Implementation("torch/compile", compile_for(reference), compiled=True, **_NAMES)),
+    # In fp32 the column would take the place of the last bits of the number.
     Implementation("quack/kernel", _quack, module="quack.topk", accepts=_accepts_quack,
-                   constraint="powers of two: 8 to 4096 cols, k to 128", **_NAMES),
+                   dtypes=("fp16", "bf16"), constraint="powers of two: 8 to 4096 cols, k to 128", **_NAMES),
 ]

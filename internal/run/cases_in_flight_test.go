@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,10 @@ type wide struct {
 
 func (w *wide) Lanes() int { return w.lanes }
 func (w *wide) Together()  { w.lanes = 0 }
+func (w *wide) Spreads(implementation string) bool {
+	return !strings.HasPrefix(implementation, "fake/alone")
+}
+
 func (w *wide) Expect(jobs int) {
 	w.expected = append(w.expected, jobs)
 }
@@ -228,7 +233,8 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 
 // TestJobsToComeAreReported: where the request names implementations, a backend that judges side by side
 // learns the number of jobs to come: one for each implementation, pass and dtype. The size of a whole family
-// is not known.
+// is not known. What runs in a worker of its own does not count: if nothing else was named, no job is to
+// come.
 func TestJobsToComeAreReported(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -243,8 +249,14 @@ func TestJobsToComeAreReported(t *testing.T) {
 		{[]string{"fake/a", "fake/b"}, []string{"fp32", "fp16"}, 4},
 		{[]string{"fake/a", "fake"}, []string{"fp32"}, 0},
 		{nil, []string{"fp32"}, 0},
+		{[]string{"fake/alone", "fake/b"}, []string{"fp32"}, 1},
+		{[]string{"fake/alone", "fake"}, []string{"fp32"}, 0},
+		{[]string{"fake/alone"}, []string{"fp32", "fp16"}, -2},
 	} {
-		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: 6}
+		w := &wide{
+			fake:  fakes(map[string]way{"fake/a": right, "fake/b": right, "fake/alone": right}),
+			lanes: 6,
+		}
 		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
 		_, err := r.Compare(t.Context(), Request{
 			Operators: []*truth.Operator{o}, Impls: of.impls, Seed: 1,

@@ -14,7 +14,10 @@ import (
 type spreading interface {
 	Lanes() int
 	Together()
-	// Expect announces the number of jobs to come that do not wait for each other, 0 if it is not known.
+	// Spreads reports whether the jobs of an implementation, or of a family, are judged side by side.
+	Spreads(implementation string) bool
+	// Expect announces the number of jobs to come that do not wait for each other, 0 if it is not known,
+	// negative if there are none.
 	Expect(jobs int)
 }
 
@@ -34,18 +37,28 @@ func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 		if !ok {
 			continue
 		}
-		named := 0
-		for _, prefix := range impls {
-			family, variant, _ := strings.Cut(prefix, "/")
-			if !slices.Contains(b.Families(), family) {
-				continue
-			}
-			if variant == "" { // the size of a family is known when it is loaded
-				named = 0
-				break
-			}
+		s.Expect(jobsOf(b, s, impls) * groups)
+	}
+}
+
+// jobsOf returns how many of the implementations that begin with the prefixes a backend judges side by side:
+// 0 if it is not known, -1 if none.
+func jobsOf(b backend.Backend, s spreading, prefixes []string) int {
+	named, alone := 0, false
+	for _, prefix := range prefixes {
+		family, variant, _ := strings.Cut(prefix, "/")
+		switch {
+		case !slices.Contains(b.Families(), family):
+		case !s.Spreads(prefix):
+			alone = true
+		case variant == "": // the size of a family is known when it is loaded
+			return 0
+		default:
 			named++
 		}
-		s.Expect(named * groups)
 	}
+	if named == 0 && alone {
+		return -1
+	}
+	return named
 }

@@ -116,6 +116,9 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 // waits for none: one that does not start is started again, and its failure reported, when a job runs in it.
 func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator string) {
 	ahead := a.ahead()
+	if ahead < 0 {
+		return
+	}
 	a.mu.Lock()
 	names := a.Slots
 	a.Slots = nil

@@ -14,7 +14,7 @@ import (
 type spread struct {
 	mu     sync.Mutex
 	over   bool
-	expect int            // the number of groups of jobs to come that stay together; 0: not known
+	expect int            // the number of groups of jobs to come that stay together, see Expect
 	slots  map[string]int // by what stays together
 	loaded []int          // what each worker was given, by weight
 }
@@ -68,20 +68,27 @@ func (a *Adapter) Lanes() int {
 	return a.Spread
 }
 
-// Expect sets the number of groups of jobs to come that stay together, 0 if unknown. No more workers than
-// that are started ahead; if more come, their workers start with them.
+// Expect sets the number of groups of jobs to come that stay together, 0 if unknown, negative if no job to
+// come is spread. No more workers than that are started ahead; if more come, their workers start with them.
 func (a *Adapter) Expect(jobs int) {
 	a.spread.mu.Lock()
 	defer a.spread.mu.Unlock()
 	a.spread.expect = jobs
 }
 
-// ahead returns the number of workers that are started before the jobs spread over them come.
+// Spreads reports whether the jobs of an implementation, or of a family, may run in one of the workers that
+// are started ahead.
+func (a *Adapter) Spreads(implementation string) bool {
+	return !slices.Contains(a.Alone, a.Slot(implementation))
+}
+
+// ahead returns the number of workers that are started before the jobs spread over them come, negative if no
+// other worker than those of Alone will be needed.
 func (a *Adapter) ahead() int {
 	lanes := a.Lanes()
 	a.spread.mu.Lock()
 	defer a.spread.mu.Unlock()
-	if a.spread.expect > 0 {
+	if a.spread.expect != 0 {
 		return min(lanes, a.spread.expect)
 	}
 	return lanes

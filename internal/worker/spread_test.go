@@ -108,6 +108,32 @@ func TestSpreadWorkersStartTogether(t *testing.T) {
 	}
 }
 
+// If all jobs to come run in workers of their own, no other worker is started ahead: neither one to spread
+// jobs over nor, on a machine with few cores, one of the slots.
+func TestNothingIsStartedForJobsThatRunAlone(t *testing.T) {
+	for _, spread := range []int{0, 3} {
+		a := fakeAdapter(t, "plain", nil)
+		a.Spread, a.Slots = spread, []string{"one", "two"}
+		a.Slot = func(implementation string) string { return implementation }
+		a.Alone = []string{"alone"}
+		if a.Spreads("alone") || !a.Spreads("one") {
+			t.Error("what runs alone is spread, or the rest is not")
+		}
+		a.Expect(-2)
+		if _, _, err := a.Load(t.Context(), "copy"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"one", "two", SpreadSlot(0), SpreadSlot(1), SpreadSlot(2)} {
+			s := a.slot(name)
+			s.mu.Lock() // its starter holds the lock meanwhile
+			if s.worker != nil {
+				t.Errorf("spread over %d: the worker of %q is started", spread, name)
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
 // If few jobs are expected, only as many workers are started ahead; further jobs start theirs.
 func TestSpreadStartsNoMoreThanItsJobs(t *testing.T) {
 	a := fakeAdapter(t, "plain", nil)

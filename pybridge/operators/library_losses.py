@@ -19,7 +19,8 @@ def rows_of_others(plain: Callable[..., Any], names: dict[str, Any]) -> list[Imp
                        constraint="at least one row",
                        remark="it overwrites the logits: a copy of them is in the time", **names),
         differentiable_row("quack/kernel", _quack, 2, (0,), module="quack.cross_entropy",
-                           accepts=_accepts_quack, constraint="label_smoothing 0", **names),
+                           accepts=_accepts_quack,
+                           constraint="label_smoothing 0; in 16 bits an even number of classes", **names),
     ]
 
 
@@ -42,5 +43,10 @@ def _quack(logits, target, *, ignore_index, label_smoothing, reduction):
     return cross_entropy(aligned(logits), target, ignore_index=ignore_index, reduction=reduction).reshape(-1)
 
 
-def _accepts_quack(direction, *tensors, label_smoothing, **attributes):
-    return "quack-kernels: it smooths no labels" if label_smoothing else None
+def _accepts_quack(direction, logits, *rest, label_smoothing, **attributes):
+    if label_smoothing:
+        return "quack-kernels: it smooths no labels"
+    classes = logits.shape[1]
+    if logits.itemsize * classes % 4:  # its compiler refuses an asynchronous copy of 2 bytes
+        return f"quack-kernels: it copies 4 bytes at least, and {classes} logits of 16 bits are an odd number"
+    return None

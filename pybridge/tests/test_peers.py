@@ -16,6 +16,7 @@ from client import OPERATORS, Client  # puts the bridge on sys.path: first
 
 import implementation
 import launch
+import library_losses
 import peers
 from cases import reference_of
 from implementation import Implementation
@@ -117,6 +118,17 @@ class Load(unittest.TestCase):
                     mock.patch("torch.cuda.is_available", return_value=gpu), \
                     mock.patch.object(implementation, "INTERPRETED", interpreted):
                 self.assertEqual(implementation.beside_peers(row), want)
+
+    def test_odd_rows_of_16_bits(self):
+        """quack's losses copy 4 bytes at least: an odd number of 16-bit logits does not compile."""
+        for classes, dtype, words in ((131, torch.bfloat16, "131 logits"), (131, torch.float16, "131 logits"),
+                                      (131, torch.float32, None), (10, torch.bfloat16, None)):
+            for direction in ("forward", "backward"):
+                why = library_losses._accepts_quack(direction, torch.zeros(3, classes, dtype=dtype),
+                                                    torch.zeros(3, dtype=torch.int64), label_smoothing=0.0)
+                self.assertTrue(words in why if words else why is None, (classes, dtype, why))
+        self.assertIn("smooths", library_losses._accepts_quack("forward", torch.zeros(3, 8),
+                                                               label_smoothing=0.1))
 
     def test_aligned(self):
         x = torch.zeros(33)
