@@ -8,7 +8,8 @@
 # STEP.sessions.jsonl (each command with its machine, rulers and ratios), and figure-*.json. Every command measures its own rulers, and compares in
 # each case one implementation with itself.
 #
-# TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels.
+# TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels,
+# WITHOUT="cutile fla" those of some families.
 # OPERATORS="gemv sum" are those that the step catalogue times, instead of all of its own.
 set -u
 steps="attention fp8_gemm gemm ladder order softmax layernorm swiglu rope sustained judged figures plain large catalogue"
@@ -129,8 +130,15 @@ figure() { # NAME of a test, and settings for it
 	once "$test" env TRIAD_TEST_GPU="$PWD/bin" TRIAD_FIGURES="$out" "$@" bin/figures.test -test.v -test.run "^$test\$"
 }
 
-# others_of OPERATOR: the families of other people's rows that it has, and of rows in cuTile; a test compares them with the sources
+# others_of OPERATOR: the families of other people's rows that it has, and of rows in cuTile, but those of WITHOUT
 others_of() {
+	local left=$(families_of "$1")
+	for family in ${WITHOUT:-}; do left=${left/,$family/}; done
+	echo "$left"
+}
+
+# families_of OPERATOR: a test compares them with the sources
+families_of() {
 	case $1 in
 	flash_attention) echo ,fa4,cutile ;;
 	softmax | layernorm | rmsnorm | rope) echo ,liger,quack,cutile ;;
