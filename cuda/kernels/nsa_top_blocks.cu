@@ -8,8 +8,10 @@
 //   naive  a block a row of the result, a warp a score, any strides; the readable one, and the one to trust first.
 //          Costs: every head reads all keys twice
 //   tiled  16 heads and 16 keys in shared memory. Costs: 33 KB of it, few threads at work where few heads share keys
-// Pipelines  sparse/top_blocks.cuh
+//   sm80_mma  fp16 and bf16 on tensor cores, 128 heads a block, keys 64 at a time. Costs: a GPU of 8.0
+// Pipelines  sparse/top_blocks.cuh, sparse/top_blocks_mma.cuh
 #include "sparse/top_blocks.cuh"
+#include "sparse/top_blocks_mma.cuh"
 #include "spec/nsa_top_blocks.cuh"
 
 namespace {
@@ -22,5 +24,8 @@ TRIAD_KERNEL(nsa_top_blocks, naive, forward,
 TRIAD_KERNEL(nsa_top_blocks, tiled, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(tiles).workspace(triad::sparse::top::score_bytes)
              .launch(TRIAD_BY_DTYPE(triad::sparse::top::run_tiled)))
+TRIAD_KERNEL(nsa_top_blocks, sm80_mma, forward,
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(triad::sparse::top::mma_fits())
+             .workspace(triad::sparse::top::score_bytes).launch(TRIAD_BY_HALF(triad::sparse::top::run_mma)))
 
 } // namespace

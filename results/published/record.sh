@@ -207,7 +207,7 @@ for step in "$@"; do
 		;;
 	catalogue)
 		group products cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,cuda/mma,cuda/cublas,cuda/cublaslt,cuda/split,triton,torch $products
-		group choices cuda/tiled,triton,torch $choices
+		group choices cuda/sm80_mma,triton,torch $choices
 		group reductions cuda/vec,cuda/warp,cuda/online,cuda/cub,cuda/cublas,cuda/lookback,cuda/three_kernel,cuda/balanced,cuda/swizzled,cuda/threshold,cuda/radix,triton,torch \
 			$reductions
 		group plain cuda,triton,torch $plain
