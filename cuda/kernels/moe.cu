@@ -23,9 +23,8 @@
 //            (hopper/sorted_mma.cuh). One product gives g and u of a column to the same thread, so that of a forward only h is written. What lies
 //            between, in the order of the experts, is rounded to the dtype. A warp a token for the router. Costs: a newer GPU, rows of whole
 //            vectors of 16 bytes, and in the backward a copy of x and of w dy in the experts' order: products over tokens read these
-//   sm90_tma as mma, with the products of grouped_gemm/sm90_tma.cuh: wgmma of tiles that the copy engine brings. It reads rows one behind the other, so
-//            that x and dy are copied in the experts' order in both passes, and g and u are written; w dy is not: the gradient of down is the sum of
-//            (w h)^T dy. Both terms of dx are stored, and added with what comes from the router. Costs: a GPU of 9.0, and these copies
+//   sm90_tma as mma, with the products of grouped_gemm/sm90_tma.cuh. Its copy engine reads rows one behind the other: x and dy are copied in the
+//            experts' order, and g, u and both terms of dx are stored. Costs: a GPU of 9.0, and these copies
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
