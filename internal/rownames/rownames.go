@@ -76,9 +76,15 @@ func Spread(sources fs.FS, operator string, prefixes []string) (names []string) 
 	return names
 }
 
-// Missing returns the first prefix that no implementation of the operator can match, with the names of its
-// family; "" where each can match one, or is of a family of which the sources tell no name.
-func Missing(sources fs.FS, operator string, prefixes []string) (prefix string, have []string) {
+// Absent is a prefix that no implementation of an operator can match, and the names of its family.
+type Absent struct {
+	Prefix string
+	Have   []string
+}
+
+// Missing returns the prefixes that no implementation of the operator can match, but those of families of
+// which the sources tell no name.
+func Missing(sources fs.FS, operator string, prefixes []string) (missing []Absent) {
 	names := Of(sources, operator)
 	for _, prefix := range prefixes {
 		family, _, _ := strings.Cut(prefix, "/")
@@ -94,8 +100,8 @@ func Missing(sources fs.FS, operator string, prefixes []string) (prefix string, 
 			}
 		}
 		if !matched && len(have) > 0 {
-			return prefix, have
+			missing = append(missing, Absent{prefix, have})
 		}
 	}
-	return "", nil
+	return missing
 }

@@ -102,9 +102,10 @@ func TestMissing(t *testing.T) {
 		{"torch/eager", "", ""},
 		{"fa4/none", "", ""},
 	} {
-		prefix, have := rownames.Missing(sources, "made_up", []string{c.asked})
-		if prefix != c.missing || c.has != "" && !slices.Contains(have, c.has) {
-			t.Errorf("%s: %q of %v", c.asked, prefix, have)
+		missing := rownames.Missing(sources, "made_up", []string{"cuda/naive", c.asked})
+		if len(missing) > 0 != (c.missing != "") || len(missing) > 0 && (missing[0].Prefix != c.missing ||
+			!slices.Contains(missing[0].Have, c.has)) {
+			t.Errorf("%s: %v", c.asked, missing)
 		}
 	}
 }

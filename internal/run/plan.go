@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -183,6 +184,8 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 	}
 	var planned []work
 	var rows []record.Record
+	prefixes := slices.Compact(slices.Sorted(slices.Values(request.Impls)))
+	lacking := map[string]int{} // by prefix, operators without an implementation that it matches
 	for i, operator := range request.Operators {
 		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
 		all, err := r.load(ctx, operator.Spec.Name, backends)
@@ -195,8 +198,11 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 			}
 		}
 		rows = append(rows, rowsOf(all, operator.Spec.Name)...)
-		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
-			return nil, err
+		missing := nothingMatches(all, prefixes, operator.Spec.Name)
+		for _, prefix := range slices.Sorted(maps.Keys(missing)) {
+			if lacking[prefix]++; len(missing) == len(prefixes) || lacking[prefix] == len(request.Operators) {
+				return nil, missing[prefix]
+			}
 		}
 		planned = append(planned, assign(operator, plans[i], all, request)...)
 		planned = append(planned, assignTimed(operator, timed[i], all, request)...)
@@ -226,9 +232,10 @@ func withDTypes(request Request) ([]*truth.Operator, error) {
 	return kept, nil
 }
 
-// nothingMatches returns the usage error of a prefix that matches no implementation although its family is
-// available.
-func nothingMatches(all []loaded, impls []string, operator string) error {
+// nothingMatches returns the usage errors of prefixes that match no implementation although their families
+// are available.
+func nothingMatches(all []loaded, impls []string, operator string) map[string]error {
+	missing := map[string]error{}
 	for _, prefix := range impls {
 		var have []string
 		family, _, _ := strings.Cut(prefix, "/")
@@ -248,11 +255,11 @@ func nothingMatches(all []loaded, impls []string, operator string) error {
 			have = append(have, names...)
 		}
 		if !found {
-			return usagef("%s has no implementation %q: it has %s", operator, prefix,
+			missing[prefix] = usagef("%s has no implementation %q: it has %s", operator, prefix,
 				strings.Join(have, ", "))
 		}
 	}
-	return nil
+	return missing
 }
 
 // kept returns the part of a plan that is to be run.

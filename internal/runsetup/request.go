@@ -41,15 +41,8 @@ func (f *CaseFlags) Request(sources fs.FS, names []string) (run.Request, error) 
 	if r.Operators, err = Operators(names); err != nil {
 		return r, err
 	}
-	_, shipped := sources.(embed.FS) // names in other files may be made by macros: only building tells them
-	for _, o := range r.Operators {
-		if o.Reference != nil || !shipped {
-			continue
-		}
-		if prefix, have := rownames.Missing(sources, o.Spec.Name, f.Impls); prefix != "" {
-			return r, console.Usage("%s has no implementation %q: it has %s", o.Spec.Name, prefix,
-				strings.Join(have, ", "))
-		}
+	if err := namedRows(sources, r.Operators, f.Impls); err != nil {
+		return r, err
 	}
 	if r.Options, err = f.Options(); err != nil {
 		return r, err
@@ -60,6 +53,29 @@ func (f *CaseFlags) Request(sources fs.FS, names []string) (run.Request, error) 
 	r.Seed, err = parseSeed(f.Seed)
 	r.Options.Seed = r.Seed
 	return r, err
+}
+
+// namedRows returns the usage error of a prefix that matches no implementation of any operator, or of an
+// operator of which none matches, as far as the sources tell: run.PlanCompare asks the same of what is
+// loaded.
+func namedRows(sources fs.FS, operators []*truth.Operator, impls []string) error {
+	_, shipped := sources.(embed.FS) // names in other files may be made by macros: only building tells them
+	ofUser := func(o *truth.Operator) bool { return o.Reference != nil }
+	if !shipped || slices.ContainsFunc(operators, ofUser) {
+		return nil
+	}
+	prefixes := slices.Compact(slices.Sorted(slices.Values(impls)))
+	lacking := map[string]int{}
+	for _, o := range operators {
+		missing := rownames.Missing(sources, o.Spec.Name, prefixes)
+		for _, m := range missing {
+			if lacking[m.Prefix]++; len(missing) == len(prefixes) || lacking[m.Prefix] == len(operators) {
+				return console.Usage("%s has no implementation %q: it has %s", o.Spec.Name, m.Prefix,
+					strings.Join(m.Have, ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // Operators returns the operators of these names: of the catalog, all of it for "all", or one folder's. An
