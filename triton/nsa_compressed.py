@@ -151,8 +151,10 @@ def _nsa_compressed_keys_kernel(q_ptr, k_ptr, v_ptr, lse_ptr, do_ptr, delta_ptr,
 
 def _plan(q, v, rows: int, keys: int) -> dict[str, int]:
     """The tile of a program, rows and keys, and the lengths of rows."""
-    most = 64 if INTERPRETED else 16 if q.dtype == torch.float32 else 32
-    m, n = (max(16, min(most, next_power_of_2(x))) for x in (rows, keys))
+    most, least = 16 if q.dtype == torch.float32 else 32, 16
+    if INTERPRETED:  # it multiplies any tile
+        most, least = 64, 1
+    m, n = (max(least, min(most, next_power_of_2(x))) for x in (rows, keys))
     return {"M": m, "N": n, "D": max(16, next_power_of_2(q.shape[3])),
             "DV": max(16, next_power_of_2(v.shape[3])), "num_warps": 4, "num_stages": 1}
 
@@ -189,6 +191,8 @@ def backward(q, k, v, o, lse, grad_o, *, block_size, scale, empty_lse):
         _nsa_compressed_rows_kernel[ceildiv(rows, plan["M"]), q.shape[1] // sizes[5] + 1, over](
             q, k, v, o, lse, grad_o, grads[0], delta, *sizes, scale, 0.0, *q.stride(), *k.stride(),
             *v.stride(), *o.stride(), *lse.stride(), *grad_o.stride(), GRADIENT=True, **plan)
+        if INTERPRETED:  # few steps are fast there
+            plan["M"] = min(512, next_power_of_2(q.shape[1] * (q.shape[2] // k.shape[2])))
         _nsa_compressed_keys_kernel[ceildiv(k.shape[1], plan["N"]), over](
             q, k, v, lse, grad_o, delta, grads[1], grads[2], *sizes, scale, *q.stride(), *k.stride(),
             *v.stride(), *lse.stride(), *grad_o.stride(), **plan)

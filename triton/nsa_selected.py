@@ -197,19 +197,19 @@ def _nsa_keys_kernel(q_ptr, k_ptr, v_ptr, idx_ptr, slc_ptr, swa_ptr, do_ptr, sav
 
 def _plan(q, v, heads_kv: int, size: int) -> dict[str, int]:
     """The tile of a program, heads and keys, and the lengths of rows."""
-    wide, most = max(q.shape[3], v.shape[3]) > 128, 128
+    wide, most, least = max(q.shape[3], v.shape[3]) > 128, 128, 1  # the interpreter multiplies any tile
     if not INTERPRETED:
-        most = 16 if q.dtype == torch.float32 else 32 if wide else 64
-    return {"M": max(16, next_power_of_2(q.shape[2] // heads_kv)),
-            "N": max(16, min(next_power_of_2(size), most)), "D": max(16, next_power_of_2(q.shape[3])),
+        most, least = 16 if q.dtype == torch.float32 else 32 if wide else 64, 16
+    return {"M": max(least, next_power_of_2(q.shape[2] // heads_kv)),
+            "N": max(least, min(next_power_of_2(size), most)), "D": max(16, next_power_of_2(q.shape[3])),
             "DV": max(16, next_power_of_2(v.shape[3])), "num_warps": 4, "num_stages": 1}
 
 
 def _queries(q, heads_kv: int) -> int:
     """How many queries are in a program: few programs are fast in the interpreter."""
-    if not INTERPRETED or q.shape[0] * q.shape[1] * heads_kv <= 40:
+    if not INTERPRETED or q.shape[0] * q.shape[1] * heads_kv <= 4:
         return 1
-    return min(64, next_power_of_2(q.shape[1]))
+    return min(16, next_power_of_2(q.shape[1]))
 
 
 def _arguments(q, k, v, indices, g_slc, g_swa, do, block_size, window, scale):

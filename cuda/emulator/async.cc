@@ -33,7 +33,16 @@ Completion completion_of(const Order &order) {
 
 void join(Clock &to, const Clock &from) {
 	if (to.size() < from.size()) to.resize(from.size());
-	for (size_t i = 0; i < from.size(); i++) to[i] = to[i] > from[i] ? to[i] : from[i];
+	typedef uint32_t Four __attribute__((vector_size(16)));
+	const size_t whole = from.size() - from.size() % 4;
+	for (size_t i = 0; i < whole; i += 4) {  // a clock has hundreds of words, and a kernel thousands of barriers
+		Four mine, more;
+		memcpy(&mine, &to[i], sizeof mine);
+		memcpy(&more, &from[i], sizeof more);
+		mine = mine > more ? mine : more;
+		memcpy(&to[i], &mine, sizeof mine);
+	}
+	for (size_t i = whole; i < from.size(); i++) to[i] = to[i] > from[i] ? to[i] : from[i];
 }
 
 void wrong(Worker &w, Origin at, const char *format, ...) {
@@ -171,13 +180,20 @@ void learn(Async &a, uint32_t thread, const Clock &generic, const Clock &async) 
 	join(a.async[thread], async);
 }
 
+// learn_all: what a thread learns that has let others know of all it knew: it knew no more, but for its new epoch.
+static void learn_all(Async &a, uint32_t thread, const Clock &generic, const Clock &async) {
+	a.generic[thread] = generic;
+	a.generic[thread][thread] = a.epoch[thread];
+	a.async[thread] = async;
+}
+
 void async_barrier(Worker &w) {
 	Unseen books;
 	if (!w.async || !w.async->active) return;
 	Async &a = *w.async;
 	Clock generic, async;
 	for (uint32_t t = 0; t < w.threads; t++) let_know(a, t, generic, async);
-	for (uint32_t t = 0; t < w.threads; t++) learn(a, t, generic, async);
+	for (uint32_t t = 0; t < w.threads; t++) learn_all(a, t, generic, async);
 }
 
 void async_warp_barrier(Worker &w, unsigned warp, uint32_t lanes) {
@@ -186,7 +202,7 @@ void async_warp_barrier(Worker &w, unsigned warp, uint32_t lanes) {
 	Async &a = *w.async;
 	Clock generic, async;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) let_know(a, warp * 32 + __builtin_ctz(rest), generic, async);
-	for (uint32_t rest = lanes; rest; rest &= rest - 1) learn(a, warp * 32 + __builtin_ctz(rest), generic, async);
+	for (uint32_t rest = lanes; rest; rest &= rest - 1) learn_all(a, warp * 32 + __builtin_ctz(rest), generic, async);
 }
 
 uint32_t unseen(const Async &a, uint32_t thread, uint32_t begin, uint32_t end) {
