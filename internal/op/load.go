@@ -412,6 +412,11 @@ func (s *Spec) compileCost(c *PassCost, pass Pass) (err error) {
 		}
 		return nil
 	}
+	if p := s.Costs.Products; p != "" {
+		if _, err := ParseDType(p); err != nil {
+			return fmt.Errorf("products: %w", err)
+		}
+	}
 	tensors := map[string]bool{"size": true}
 	if s.Costs.Parts != "" {
 		_, input := s.Input(s.Costs.Parts)

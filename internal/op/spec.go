@@ -142,6 +142,7 @@ type Limits struct {
 // is given to the backward.
 type CostSpec struct {
 	Parts    string   `toml:"parts"`
+	Products string   `toml:"products"` // the dtype of matrix products, where it is not that of the case
 	Forward  PassCost `toml:"forward"`
 	Backward PassCost `toml:"backward"`
 }

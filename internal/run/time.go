@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func (x *execution) measureCeilings(ctx context.Context, wanted []backend.Backen
 	})
 	var dtypes []string
 	for _, w := range planned {
-		dtypes = append(dtypes, w.DType)
+		dtypes = append(dtypes, w.productDType())
 	}
 	x.result.Ceilings, err = x.timer.MeasureCeilings(ctx, wanted, others, dtypes)
 	return err
@@ -158,6 +159,9 @@ func partsOf(c *prepared) (int64, error) {
 	return int64(len(chosen)), nil
 }
 
+// productDType returns the dtype in which a case multiplies matrices.
+func (w work) productDType() string { return cmp.Or(w.operator.Spec.Costs.Products, w.DType) }
+
 // workOf returns what a case must move and compute.
 func workOf(c *prepared) (stats.Work, error) {
 	var w stats.Work
@@ -179,7 +183,7 @@ func workOf(c *prepared) (stats.Work, error) {
 	for _, t := range c.outputs {
 		w.BytesWritten += t.Elements() * t.DType.Size()
 	}
-	w.Product = timing.Product(c.DType)
+	w.Product = timing.Product(c.productDType())
 	if c.Pass == op.Backward {
 		upstream, err := c.operator.Spec.Upstream(c.Case)
 		if err != nil {

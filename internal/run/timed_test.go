@@ -163,3 +163,18 @@ func TestWorkOfGroupsWithoutRows(t *testing.T) {
 		}
 	}
 }
+
+// TestProductDType: an operator that quantises what it multiplies has the ceiling of these products, under
+// which a right kernel is not too fast to be true.
+func TestProductDType(t *testing.T) {
+	for name, want := range map[string]string{"fp8_linear": backend.CeilingFP8, "gemm": backend.CeilingBF16} {
+		operator, err := truth.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := work{operator: operator, Case: op.Case{DType: "bf16"}}
+		if got := timing.Product(w.productDType()); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -19,10 +19,10 @@ func (t *Timer) notePhysics(p backend.DevicePhysics) {
 	}
 }
 
-// limits returns the rates that the device cannot exceed in a dtype. FLOPs per multiprocessor and clock are
+// limits returns the rates that the device cannot exceed in products of a ceiling. FLOPs per multiprocessor and clock are
 // known for compute capability 9.0 only: 4096 in 16 bits, 8192 in 8 bits, 2048 (TF32, which no contract here
 // allows) in fp32.
-func (t *Timer) limits(dtype string) stats.Limits {
+func (t *Timer) limits(product string) stats.Limits {
 	p := t.physics
 	l := stats.Limits{Bytes: p.BytesPerSecond}
 	if p.Major == 9 && p.Minor == 0 {
@@ -30,15 +30,15 @@ func (t *Timer) limits(dtype string) stats.Limits {
 			backend.CeilingFP8: 8192, backend.CeilingBF16: 4096,
 			backend.CeilingFP32: 2048,
 		}
-		l.FLOPs = of[Product(dtype)] * float64(p.Multiprocessors) * p.ClockMHz * 1e6
+		l.FLOPs = of[product] * float64(p.Multiprocessors) * p.ClockMHz * 1e6
 	}
 	return l
 }
 
 // limitsOf returns the limits of an implementation. If its data does not stay in the L2 cache between calls,
 // the fastest ceiling limits its bandwidth too. A call that is spread over several devices has that of each.
-func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
-	l := t.limits(dtype)
+func (t *Timer) limitsOf(k *timedImpl, product string) stats.Limits {
+	l := t.limits(product)
 	if k.candidate == nil {
 		return l
 	}

@@ -170,7 +170,7 @@ func (c *timedCase) timings(of Case) map[*timedImpl]*record.Timing {
 	timings := map[*timedImpl]*record.Timing{}
 	w := of.Work
 	for _, k := range c.impls {
-		t := k.summarise(c.regime, c.ceilings, c.limitsOf(k, of.DType), w)
+		t := k.summarise(c.regime, c.ceilings, c.limitsOf(k, w.Product), w)
 		cached := t.Sets > 0 && t.RotatedBytes < c.physics.L2Bytes
 		if c.regime.Cold && cached && backend.CacheMatters(t.MedianNS, w.BytesRead+w.BytesWritten) {
 			text := fmt.Sprintf("; %d sets fit into the L2 cache: not cold", t.Sets)
