@@ -19,9 +19,9 @@ func (t *Timer) notePhysics(p backend.DevicePhysics) {
 	}
 }
 
-// limits returns the rates that the device cannot exceed in products of a ceiling. FLOPs per multiprocessor and clock are
-// known for compute capability 9.0 only: 4096 in 16 bits, 8192 in 8 bits, 2048 (TF32, which no contract here
-// allows) in fp32.
+// limits returns the rates that the device cannot exceed in products of a ceiling. FLOPs per multiprocessor
+// and clock are known for compute capability 9.0 only: 4096 in 16 bits, 8192 in 8 bits, 2048 (TF32, which no
+// contract here allows) in fp32.
 func (t *Timer) limits(product string) stats.Limits {
 	p := t.physics
 	l := stats.Limits{Bytes: p.BytesPerSecond}
