@@ -55,9 +55,8 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 counted = -cover -coverpkg=$(subst $(space),$(comma),$(COVERED:%=triad/%)) $(COVERED:%=./%) -args -test.gocoverdir='$(CURDIR)/build/cover'
-# Two go test run at the same time: cmd/triad takes half of all time, in one process. The other tests take longer in all, so that these may use all cores.
+# Two go test run at the same time, each on half of the cores: cmd/triad takes half of all time, in one process.
 half = -p $$(( ($$(nproc) + 1) / 2 ))
-whole = -p $$(nproc)
 # -w: without debugging symbols a test binary is linked in half the time. Traces of goroutines need none.
 go_test = $(GO) test -json -vet=off -ldflags=-w -timeout 60m -exec "'$(CURDIR)/build/testreport' exec" $(if $(RUN),-run '$(RUN)')
 report = tee build/test.json | build/testreport -budgets .ci/budgets -costs build/costs -last build/costs.last -packages build/packages \
@@ -71,7 +70,7 @@ test-packages: test-tools
 	@test -s build/packages || { echo 'make test: no package matches $(PACKAGES)' >&2; exit 2; }
 ifneq ($(TRIAD_TEST_COVER),)
 	@rm -rf build/cover build/first build/second && mkdir -p build/cover && mkfifo build/first build/second
-	{ $(go_test) $(whole) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(COVERED:%=./%))") >build/first & first=$$!; \
+	{ $(go_test) $(half) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(COVERED:%=./%))") >build/first & first=$$!; \
 		$(go_test) $(half) $(counted) >build/second & second=$$!; \
 		build/testreport merge build/first build/second; wait $$first && wait $$second; } | $(report)
 	@rm -f build/first build/second
