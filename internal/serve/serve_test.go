@@ -161,7 +161,8 @@ func TestPagesInABrowser(t *testing.T) {
 		}
 	}
 	p.Go("http://" + address + "/runs")
-	p.Eval(`document.querySelector("[name=status]").value = "bad"`, nil)
+	p.Eval(`document.querySelector("[name=status]").value = "bad";
+		document.querySelector("[name=op]").value = "`+pagestest.Operator+`"`, nil)
 	p.Follow(`document.querySelector(".search button").click()`)
 	if !strings.Contains(answer(), "2 runs") {
 		t.Errorf("the form of runs leads to %q", answer())
