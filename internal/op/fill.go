@@ -29,7 +29,8 @@ import (
 //	            no other rule gives it
 //	"lengths"   integers from Least to Of, a size or an attribute each, Least "" for 0; one in eight is
 //	            Least, one in eight Of; under zeros all are Least, under constant all are Of, under extremes
-//	            either; with a Least the last is Of, but under zeros
+//	            either; with a Least the last is Of but under zeros, the first of several Least but under
+//	            constant
 //	"places"    different integers from 0 to the size Of less 1, in any order but the rising one: the blocks
 //	            of a paged cache
 //	"choices"   in each row different integers from 0 to Of less 1, a size or an attribute, and -1 for none:

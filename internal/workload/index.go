@@ -65,8 +65,8 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 }
 
 // lengths draws integers from least to n, both ends more often than others: all are least under zeros, all
-// are n under constant, and under extremes each is an end. With `some` the last is n, but under zeros, so
-// that not all of a few lengths are 0.
+// are n under constant, and under extremes each is an end. With `some` the first of several is least but
+// under constant, and the last is n but under zeros: few lengths too have both ends.
 func (d *drawing) lengths(distribution string, least, n float64, some bool) ([]float64, error) {
 	if least > n {
 		return nil, fmt.Errorf("draw: no length is at least %v and at most %v", least, n)
@@ -75,10 +75,15 @@ func (d *drawing) lengths(distribution string, least, n float64, some bool) ([]f
 	kinds, s := d.random("kind"), d.random("length")
 	for i := range x {
 		kind := kinds.below(uint64(i), 8)
+		first, last := some && i == 0 && len(x) > 1, some && i == len(x)-1
 		switch {
-		case distribution == "zeros" || distribution == "extremes" && kind < 4:
+		case distribution == "zeros" || first && distribution != "constant":
 			x[i] = least
-		case distribution == "constant" || distribution == "extremes" || some && i == len(x)-1:
+		case distribution == "constant" || last:
+			x[i] = n
+		case distribution == "extremes" && kind < 4:
+			x[i] = least
+		case distribution == "extremes":
 			x[i] = n
 		case kind == 0:
 			x[i] = least

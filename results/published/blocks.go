@@ -167,7 +167,7 @@ func ceilings(p published) []string {
 // goals counts the rows that reach each goal, and names those that do not.
 func goals(all []group) []string {
 	var roof, vendor, backward tally
-	for _, g := range cold(all, append([]string{"flash_attention", "fp8_gemm"}, rowOperators...)...) {
+	for _, g := range cold(steady(all), append([]string{"flash_attention", "fp8_gemm"}, rowOperators...)...) {
 		if first, there := g.best(cuda); there && slices.Contains(rowOperators, g.op) &&
 			first.Roofline != nil {
 			roof.add(*first.Roofline >= 0.85, fmt.Sprintf("%s (%.0f %%)", g.title(), *first.Roofline*100))

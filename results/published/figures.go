@@ -164,7 +164,7 @@ func plain(p published) string {
 		return ""
 	}
 	var words []string
-	timed := groups(p.records)
+	timed := steady(groups(p.records))
 	for _, one := range all {
 		where := shape(record{Op: one.Op, Dims: one.Dims})
 		for _, g := range timed {

@@ -34,10 +34,10 @@ type point struct {
 
 // standingsOf compares every cold group, the operator and pass that is furthest behind first. Rows that
 // satisfy another contract do not count, nor do sums of a forward and a backward. Products that are summed in
-// the tensor cores alone are compared with their like.
-func standingsOf(all []group) []*standing {
+// the tensor cores alone are compared with their like. A group is not compared if the time of one of the two
+// is unstable: uncertain names it.
+func standingsOf(all []group) (found []*standing, uncertain []string) {
 	byName := map[string]*standing{}
-	var found []*standing
 	for _, g := range all {
 		if g.regime != "cold" || g.pass == pair {
 			continue
@@ -45,6 +45,10 @@ func standingsOf(all []group) []*standing {
 		for _, fastSums := range []bool{false, true} {
 			ours, best := g.rivals(fastSums)
 			if ours.impl == "" || best.impl == "" {
+				continue
+			}
+			if ours.Status == unstable || best.Status == unstable {
+				uncertain = append(uncertain, g.title())
 				continue
 			}
 			name := g.op + " " + g.pass
@@ -61,7 +65,7 @@ func standingsOf(all []group) []*standing {
 	slices.SortFunc(found, func(a, b *standing) int {
 		return cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(a.name, b.name))
 	})
-	return found
+	return found, uncertain
 }
 
 // rivals returns the fastest of our CUDA kernels and the fastest other row, among those with fast sums or
@@ -85,7 +89,7 @@ func (g group) rivals(fastSums bool) (ours, best row) {
 // standings returns one row for each operator and pass of groups, the furthest behind first, and a sentence
 // that lists those that are nowhere behind.
 func standings(all []group) []string {
-	found := standingsOf(all)
+	found, _ := standingsOf(all)
 	if len(found) == 0 {
 		return []string{"Nothing of this is recorded."}
 	}
@@ -117,7 +121,7 @@ func standings(all []group) []string {
 // shortOf lists what falls short: the points at which another row is faster than our fastest CUDA kernel,
 // which is below roofGoal there.
 func shortOf(all []group) []string {
-	found := standingsOf(all)
+	found, uncertain := standingsOf(all)
 	if len(found) == 0 {
 		return []string{"Nothing of this is recorded."}
 	}
@@ -151,7 +155,12 @@ func shortOf(all []group) []string {
 		out = append(out, fmt.Sprintf("| %s | %d of %d | %s | %s | %s |", s.name, len(s.short), s.points,
 			between(slices.Min(ratios), slices.Max(ratios), "%.2f"), strings.Join(others, ", "), roof))
 	}
-	return append(out, "", fmt.Sprintf("%d of %d points fall short.", short, points))
+	out = append(out, "", fmt.Sprintf("%d of %d points fall short.", short, points))
+	if len(uncertain) > 0 {
+		out = append(out, "", "Not compared, since the fastest time of one side is UNSTABLE: "+
+			strings.Join(uncertain, "; ")+".")
+	}
+	return out
 }
 
 func (s *standing) add(ours, best row) {

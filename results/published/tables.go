@@ -35,7 +35,7 @@ func (f family) has(impl string) bool {
 const tritonFastName = "triton/persistent_fast"
 
 var (
-	cuda     = family{title: "best CUDA", impls: []string{"cuda/"}, but: "cuda/cublas"} // of our own
+	cuda     = family{title: "best CUDA", impls: []string{"cuda/"}, but: "cuda/cub"} // of our own
 	triton   = family{title: "best Triton", impls: []string{"triton/"}}
 	eager    = family{title: "torch eager", impls: []string{"torch/eager"}}
 	compiled = family{title: "torch.compile", impls: []string{"torch/compile"}}
@@ -105,14 +105,14 @@ func ofAny(impl string, families ...family) bool {
 	return slices.ContainsFunc(families, func(f family) bool { return f.has(impl) })
 }
 
-// groups gathers the usable timings. Of several commands that timed a case in a regime only one counts, as a
-// whole: the one with the most implementations, then the latest.
+// groups gathers the timings, unstable ones too. Of several commands that timed a case in a regime only one
+// counts, as a whole: the one with the most implementations, then the latest.
 func groups(records []record) []group {
 	type key struct{ of, pass, regime, session string }
 	found := map[key]*group{}
 	for _, r := range records {
 		for _, t := range r.times() {
-			if t.Status != "PASS" {
+			if t.Status != "PASS" && (t.Status != unstable || t.MedianNS == 0) {
 				continue
 			}
 			k := key{r.Case, direction(r, t), t.Regime, r.Session}
@@ -272,7 +272,7 @@ func differ(a, b row) bool {
 const otherContract = "†"
 
 // cell returns the text of an implementation in a table: its time, or its rate in TFLOP/s, with its clock if
-// that differs from the row's first, otherContract, and * if it includes the host's time.
+// that differs from the row's first, otherContract, swaying, and * if it includes the host's time.
 func (g group) cell(f family, first row) string {
 	r, there := g.best(f)
 	if !there {
@@ -289,6 +289,9 @@ func (g group) text(r, first row) string {
 	}
 	if r.status == "DIFFERENT_CONTRACT" {
 		text += otherContract
+	}
+	if r.Status == unstable {
+		text += swaying
 	}
 	if r.Mode == "events" {
 		text += "*"
@@ -365,6 +368,7 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	}
 	for _, mark := range []struct{ sign, means string }{
 		{otherContract, "another contract."},
+		{swaying, "UNSTABLE: the time or the clock swayed, and no comparison counts it."},
 		{"*", "timed between events, the host's time included, where no graph could capture the calls."},
 	} {
 		if slices.ContainsFunc(out, func(line string) bool { return strings.Contains(line, mark.sign) }) {
