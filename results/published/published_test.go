@@ -428,8 +428,10 @@ func TestLadder(t *testing.T) {
 
 // A library that is called from a CUDA row is none of our kernels.
 func TestBestOfOurOwn(t *testing.T) {
-	for impl, is := range map[string]bool{"cuda/vec": true, "cuda/cublas": false, "cuda/cublaslt": false,
-		"cuda/cub": false} {
+	for impl, is := range map[string]bool{
+		"cuda/vec": true, "cuda/cublas": false, "cuda/cublaslt": false,
+		"cuda/cub": false,
+	} {
 		if cuda.has(impl) != is {
 			t.Errorf("%s: %t", impl, !is)
 		}
