@@ -235,7 +235,8 @@ type CheckSpec struct {
 	// numbers that a scale of fp8 makes halfway between two fp8 numbers, also under ties. The others
 	// have many results that 16 bits cannot hold, halfway between two of their numbers: "wide" integers of
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
-	// two tensors whose squared differences have such a sum.
+	// two tensors whose squared differences have such a sum. "order" numbers whose sum in fp32 depends on
+	// their order.
 	Integers string `toml:"integers"`
 	// NonFinite chooses the values of the distribution non_finite: "" one NaN or infinity in a tensor;
 	// "each" NaN, +inf and -inf, each in a row of its own, where rows stand alone; "rows" by turns rows of

@@ -148,9 +148,10 @@ func (d *drawing) classes(distribution string, n int64, none float64) ([]float64
 }
 
 // choices draws for each row, a token, different integers from 0 to n-1, its experts, and -1 for none: one in
-// eight is none, and every one of a row in sixteen. Under balanced and constant all integers come equally
-// often and none is left out; under shifted the first come often and the last hardly ever; under outlier
-// every row has one and the same; under sparse one row in sixteen has any, under zeros no row has.
+// eight is none, and every one of a row in sixteen; at least one row has a single one. Under balanced and
+// constant all integers come equally often and none is left out; under shifted the first come often and the
+// last hardly ever; under outlier every row has one and the same; under sparse one row in sixteen has any,
+// under zeros no row has.
 func (d *drawing) choices(distribution string, n int64) ([]float64, error) {
 	if n < d.cols {
 		return nil, fmt.Errorf("draw: there are no %d different integers among %d", d.cols, n)
@@ -159,9 +160,13 @@ func (d *drawing) choices(distribution string, n int64) ([]float64, error) {
 	s, kinds, left := d.random("choice"), d.random("kind"), d.random("none")
 	even := distribution == "balanced" || distribution == "constant"
 	only, start := s.integer(uint64(d.elements), 0, float64(n-1)), d.start(uint64(n))
+	single := d.start(uint64(max(d.rows, 1)))
 	for i := range x {
 		r, earlier := int64(i)/d.cols, x[int64(i)/d.cols*d.cols:i]
 		kind := kinds.below(uint64(r), 16)
+		if r == single {
+			kind = 1
+		}
 		switch {
 		case even:
 			x[i] = float64((start + int64(i)) % n)
@@ -172,7 +177,8 @@ func (d *drawing) choices(distribution string, n int64) ([]float64, error) {
 			}
 			continue
 		case distribution == "zeros", kind == 0 && distribution != "sparse",
-			kind != 0 && distribution == "sparse", left.below(uint64(i), 8) == 0:
+			kind != 0 && distribution == "sparse", kind == 1 && len(earlier) > 0,
+			kind > 1 && left.below(uint64(i), 8) == 0:
 			x[i] = -1
 			continue
 		}

@@ -362,6 +362,17 @@ fill = "choices of classes"`, 1)
 			t.Errorf("the choices are not even: %v", counts)
 		}
 	}
+	for seed := range uint64(10) { // one row has a single one, however few there are
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: "normal"},
+			map[string]int64{"n": 3, "groups": 3, "classes": 12}, nil)
+		x, single := inputs(t, s, c, seed)["target"].Float64s(), false
+		for row := range slices.Chunk(x, 3) {
+			single = single || row[0] >= 0 && row[1] == -1 && row[2] == -1
+		}
+		if !single {
+			t.Errorf("seed %d: no row of %v has a single choice", seed, x)
+		}
+	}
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{
 		"n": 1, "groups": 3,
 		"classes": 2,

@@ -23,7 +23,7 @@ func (d *drawing) integers(x []float64) {
 		d.quarters(x, -0.5, 127)
 		return
 	case "midpoints":
-		d.midpoints(x, midpoints{base: 19, low: 8, high: 13, most: 76})
+		d.midpoints(x, midpoints{base: 19, low: 8, high: 13, most: -76})
 		return
 	case "one_hot":
 		d.eachRow(x, s,
@@ -40,6 +40,9 @@ func (d *drawing) integers(x []float64) {
 	case "apart":
 		d.small(x, s)
 		d.apart(x)
+		return
+	case "order":
+		d.order(x, s)
 		return
 	}
 	d.small(x, s)
@@ -114,8 +117,32 @@ func (d *drawing) apart(x []float64) {
 	}
 }
 
-// midpoints are numbers base*k/4, k from low to high, times powers of two down to 2^-6, next to the largest
-// number that a group has.
+// order: large numbers of either sign, and odd multiples of half the distance from one of them to the next fp32
+// number. Where large ones cancel, the order of a sum in fp32 decides what is left. Every eighth column is -0:
+// a sum that begins with 0 is 0 there.
+func (d *drawing) order(x []float64, s *stream) {
+	const large = 0x1p15
+	const half = large * 0x1p-24
+	start := d.start(8)
+	d.eachRow(x, s, func(s *stream, r int64, row []float64) {
+		for i := range row {
+			w := s.word(uint64(r*d.cols + int64(i)))
+			if row[i] = large; w>>31 == 0 {
+				row[i] = half * float64(1+w>>4%2*2)
+			}
+			if (int64(i)+start)%8 == 0 {
+				row[i] = 0
+			}
+			if w&1 == 1 || row[i] == 0 {
+				row[i] = -row[i]
+			}
+		}
+	})
+}
+
+// midpoints are numbers base*k/4, k from low to high, times powers of two down to 2^-6, of either sign, next to
+// the number of the largest magnitude that a group has: of either sign if it is positive, else negative always,
+// so that it is missed where no magnitudes are taken.
 type midpoints struct{ base, low, high, most int64 }
 
 // midpoints: scaled by 448/most, many of them lie halfway between two fp8 numbers. With base 7 the quotients
@@ -129,12 +156,11 @@ func (d *drawing) midpoints(x []float64, m midpoints) {
 			const powers, signs = 7, 2
 			choices := (m.high - m.low + 1) * powers * signs
 			n := s.below(first+uint64(i), uint64(choices))
-			if (r+int64(i)+start)%16 == 0 {
-				row[i] = float64(m.most)
-			} else {
+			largest := (r+int64(i)+start)%16 == 0
+			if row[i] = float64(m.most); !largest {
 				row[i] = math.Ldexp(float64(m.base*(m.low+n/(powers*signs))), -2-int(n/signs%powers))
 			}
-			if n%signs != 0 {
+			if n%signs != 0 && !(largest && m.most < 0) {
 				row[i] *= -1
 			}
 		}

@@ -214,3 +214,66 @@ func TestBalanced(t *testing.T) {
 		t.Errorf("of 240 tokens the experts have %v", chosen)
 	}
 }
+
+// Of numbers of the kind order, the sum in fp32 depends on the order: that of three rows is another from the
+// end in a tenth of the columns under every seed. A column is -0 throughout.
+func TestOrderedSumsDiffer(t *testing.T) {
+	some := false
+	for _, s := range everySpec(t) {
+		if s.Check.Integers != "order" {
+			continue
+		}
+		some = true
+		for seed := range uint64(10) {
+			const rows, cols = 3, 64
+			dims := map[string]int64{}
+			for _, d := range s.Dims {
+				dims[d.Name] = 1
+			}
+			dims["tokens"], dims["dim"] = rows, cols
+			c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "integers"}, dims, nil)
+			x := inputs(t, s, c, seed)[s.InputSpecs[0].Name].Float64s()
+			differ, zeros := 0, 0
+			for i := range cols {
+				a, b, c := float32(x[i]), float32(x[cols+i]), float32(x[2*cols+i])
+				if (a+b)+c != (c+b)+a {
+					differ++
+				}
+				if a == 0 && b == 0 && c == 0 && math.Signbit(x[i]) && math.Signbit(x[cols+i]) &&
+					math.Signbit(x[2*cols+i]) {
+					zeros++
+				}
+			}
+			if differ < cols/10 || zeros != cols/8 {
+				t.Errorf("%s, seed %d: %d of %d sums differ, %d columns of -0", s.Name, seed, differ, cols,
+					zeros)
+			}
+		}
+	}
+	if !some {
+		t.Error("no operator has the kind order")
+	}
+}
+
+// Under the integers of a scale of fp8, the number of the largest magnitude is negative in every row that has
+// one: a kernel that takes no magnitudes has another scale.
+func TestLargestIsNegative(t *testing.T) {
+	some := false
+	for _, s := range everySpec(t) {
+		if s.Check.Integers != "midpoints" {
+			continue
+		}
+		some = true
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "integers"},
+			map[string]int64{s.Dims[0].Name: 40, s.Dims[1].Name: 40}, nil)
+		for seed := range uint64(10) {
+			x := inputs(t, s, c, seed)[s.InputSpecs[0].Name].Float64s()
+			if most := slices.Max(x); slices.Min(x) != -76 || most >= 76 {
+				t.Errorf("%s, seed %d: numbers from %v to %v", s.Name, seed, slices.Min(x), most)
+			}
+		}
+	}
+	if !some {
+		t.Error("no operator has the kind midpoints")
+	}
+}

@@ -243,8 +243,8 @@ func (s *Shape) sum(x []float64, rows []int, token, i int) float64 {
 	switch bug := s.arithmetic.Bug; {
 	case n == 0 && bug == "tokens without a row not written":
 		return truthtest.Unwritten
-	case n == 1 && bug == "begins with the first row":
-		return value(0)
+	case n > 0 && bug == "begins with the first row":
+		return tensor.Round(s.dtype, fromFirst(n, value), false)
 	case n > 1 && bug == "first rank alone":
 		n = 1
 	case bug == "sum in 16 bits":
@@ -265,6 +265,15 @@ func (s *Shape) sum(x []float64, rows []int, token, i int) float64 {
 		total = truthtest.F32(total / float64(n))
 	}
 	return tensor.Round(s.dtype, total, false)
+}
+
+// fromFirst adds to the first row, not to 0: a sum of -0 alone is -0.
+func fromFirst(n int, value func(n int) float64) float64 {
+	total := value(0)
+	for i := 1; i < n; i++ {
+		total = truthtest.F32(total + value(i))
+	}
+	return total
 }
 
 // pairs adds the even and the odd rows apart.
