@@ -67,13 +67,10 @@ func (c *CheckSpec) checkMeanings() error {
 		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
 			c.Row)
 	}
-	if !slices.Contains([]string{
-		"", "one_hot", "halves", "midpoints", "wide", "total", "apart",
-		"order",
-	},
-		c.Integers) {
-		return fmt.Errorf("check.integers = %q: want one_hot, halves, midpoints, wide, total, apart, order, or "+
-			"nothing for small integers", c.Integers)
+	kinds := []string{"one_hot", "halves", "midpoints", "wide", "total", "apart", "order"}
+	if c.Integers != "" && !slices.Contains(kinds, c.Integers) {
+		return fmt.Errorf("check.integers = %q: want one of %s, or nothing for small integers", c.Integers,
+			strings.Join(kinds, ", "))
 	}
 	if !slices.Contains([]string{"", "each", "rows", "products"}, c.NonFinite) {
 		return fmt.Errorf("check.non_finite = %q: want each, rows, products, or nothing for one number in "+

@@ -117,9 +117,9 @@ func (d *drawing) apart(x []float64) {
 	}
 }
 
-// order: large numbers of either sign, and odd multiples of half the distance from one of them to the next fp32
-// number. Where large ones cancel, the order of a sum in fp32 decides what is left. Every eighth column is -0:
-// a sum that begins with 0 is 0 there.
+// order: large numbers of either sign, and odd multiples of half the distance from one of them to the next
+// fp32 number. Where large ones cancel, the order of a sum in fp32 decides what is left. Every eighth column
+// is -0: a sum that begins with 0 is 0 there.
 func (d *drawing) order(x []float64, s *stream) {
 	const large = 0x1p15
 	const half = large * 0x1p-24
@@ -140,9 +140,9 @@ func (d *drawing) order(x []float64, s *stream) {
 	})
 }
 
-// midpoints are numbers base*k/4, k from low to high, times powers of two down to 2^-6, of either sign, next to
-// the number of the largest magnitude that a group has: of either sign if it is positive, else negative always,
-// so that it is missed where no magnitudes are taken.
+// midpoints are numbers base*k/4, k from low to high, times powers of two down to 2^-6, of either sign, next
+// to most, the largest magnitude of a group: of either sign if it is positive, else always negative, so that
+// a kernel that takes no magnitudes misses it.
 type midpoints struct{ base, low, high, most int64 }
 
 // midpoints: scaled by 448/most, many of them lie halfway between two fp8 numbers. With base 7 the quotients
