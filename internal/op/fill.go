@@ -36,7 +36,7 @@ import (
 //	"choices"   in each row different integers from 0 to Of less 1, a size or an attribute, and -1 for none:
 //	            the experts of a token. One in eight is none, and one row in sixteen; one row at least has a
 //	            single one. Under zeros all are none, under sparse all but one row in sixteen, under
-//	            balanced none is. The first integers come often under shifted, one number alone under outlier
+//	            balanced none is. The first integers come often under shifted, one alone under outlier
 //	"blocks"    of a tensor [batch, tokens, heads, n] in each row different blocks of Of tokens, an
 //	            attribute, of those that have begun at the row's token, and -1 past as many as there are.
 //	            One row in sixteen is none; of one in sixteen every second is none, and blocks that begin
