@@ -8,7 +8,7 @@ import (
 
 // Version names every constant and error bound: a test compares them with a recorded list. It is stored with
 // every verdict, so that old results can be judged again when one changes. docs/judge.md has its history.
-const Version = "21"
+const Version = "22"
 
 // Unit roundoffs: half the distance between 1 and the next number.
 const (

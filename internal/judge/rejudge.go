@@ -131,7 +131,12 @@ var versions = []Constants{
 	},
 	// what lies around a buffer
 	{
-		Version: "21", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
+		Version: "21", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1,
+	},
+	// inputs alone
+	{
+		Version: "22", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
 		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
 	},
 }
