@@ -196,6 +196,9 @@ func shape(r record) string {
 			heads += fmt.Sprintf(" on %d", d["heads_kv"])
 		}
 		words := fmt.Sprintf("%s, %d x %d, %d", heads, d["seq_q"], d["seq_kv"], d["head_dim"])
+		if v := d["head_dim_v"]; v > 0 && v != d["head_dim"] {
+			words += fmt.Sprintf(" and %d", v)
+		}
 		if r.Attributes["causal"] == "true" {
 			words += ", causal"
 		}
