@@ -140,7 +140,8 @@ func groups(records []record) []group {
 	slices.SortFunc(all, func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(passes[a.pass], passes[b.pass]),
 			slices.Compare(a.order, b.order), cmp.Compare(a.shape, b.shape),
-			cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.regime, b.regime))
+			cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.regime, b.regime),
+			cmp.Compare(a.rows[0].id, b.rows[0].id)) // two layouts of one shape
 	})
 	return all
 }
