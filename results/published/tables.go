@@ -407,7 +407,7 @@ func ofVendorFast(g group, _ row) string {
 
 func ofRate(g group, first row, of family) string {
 	vendor, there := g.best(of)
-	if !there || first.MedianNS == 0 {
+	if !there || first.MedianNS == 0 || first.Status == unstable || vendor.Status == unstable {
 		return ""
 	}
 	text := fmt.Sprintf("%.0f %%", vendor.MedianNS/first.MedianNS*100)
@@ -440,7 +440,7 @@ func underLoad(all []group, s published) []string {
 		"| operator | regime | implementation | median | ratio to the fastest | speed | clock |",
 		"|---|---|---|--:|--:|---|--:|",
 	}
-	for _, g := range all {
+	for _, g := range steady(all) {
 		if !strings.Contains(g.regime, "sustained") && !strings.Contains(g.regime, "burst") {
 			continue
 		}
