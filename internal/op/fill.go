@@ -22,9 +22,9 @@ import (
 //	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each; of
 //	            fp4 in e4m3, for 16 neighbours each
 //	"offsets"   where consecutive groups begin, and the end: increasing integers from 0 to the size Of
-//	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
-//	            zeros all, under sparse all but one in sixteen, under NoneIgnored none; none where the
-//	            attribute is IgnoringNothing
+//	"classes"   integers from 0 to the size Of less 1; one in eight, and one at least of several, is the
+//	            attribute Ignoring instead, under zeros all, under sparse all but one in sixteen, under
+//	            NoneIgnored none; none where the attribute is IgnoringNothing
 //	"drawn"     what the problem itself draws: the operator was imported, and the input has a structure that
 //	            no other rule gives it
 //	"lengths"   integers from Least to Of, a size or an attribute each, Least "" for 0; one in eight is

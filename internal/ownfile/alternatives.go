@@ -167,14 +167,16 @@ func equates(b *binding.Binding, a binding.Argument, target string) bool {
 	})
 }
 
-// otherSizes gives a guessed size each of the meanings that no other parameter has.
+// otherSizes gives a guessed size each of the meanings that no other parameter has. The only size of a
+// function, if taken for the number of all elements, may be the side of a square.
 func otherSizes(b *binding.Binding) []binding.Alternative {
 	_, guessed := params.GuessedParameters(b)
 	square := extents.AllEqual(b)
-	mayBeSide := square != "" && adapters.CountSizes(b) == 1 && len(assumedSizes(b)) > 0
+	single := square != "" && adapters.CountSizes(b) == 1
 	var all []binding.Alternative
 	for _, a := range b.Args {
 		open := slices.Contains(guessed, a.Name)
+		mayBeSide := single && (len(assumedSizes(b)) > 0 || strings.Contains(a.Target, "*"))
 		if a.Role != binding.Size || b.Stated(a) || !open && !mayBeSide {
 			continue
 		}

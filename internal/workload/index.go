@@ -116,9 +116,10 @@ func (d *drawing) places(n int64) ([]float64, error) {
 }
 
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
-// number that stands for none; under zeros all are, under sparse all but one in sixteen, under op.NoneIgnored
-// or if that number is op.IgnoringNothing none is. Under low_logits the first one is: a kernel that takes it
-// for an index reads in front of the tensor. Under neg_inf_blocks the logit of a class is finite.
+// number that stands for none, and one at least of several; under zeros all are, under sparse all but one in
+// sixteen, under op.NoneIgnored or if that number is op.IgnoringNothing none is. Under low_logits the first
+// one is: a kernel that takes it for an index reads in front of the tensor. Under neg_inf_blocks the logit of
+// a class is finite.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("draw: there is no class among %d", n)
@@ -143,6 +144,9 @@ func (d *drawing) classes(distribution string, n int64, none float64) ([]float64
 				x[i] = float64((int64(x[i]) + 1) % n)
 			}
 		}
+	}
+	if ignoring && distribution != op.NoneIgnored && len(x) > 1 && !slices.Contains(x, none) {
+		x[d.random("ignored").below(0, uint64(len(x)))] = none
 	}
 	return x, nil
 }

@@ -221,6 +221,24 @@ func TestOffsetsAndClasses(t *testing.T) {
 	}
 }
 
+// Of a few targets one at least is ignored: a kernel that takes it for a class is found in every case.
+func TestOneOfAFewTargetsIsIgnored(t *testing.T) {
+	s, err := op.Load("indexed.toml", []byte(indexSpec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, distribution := range s.Check.Distributions {
+		for seed := range uint64(40) {
+			c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution},
+				map[string]int64{"n": 3, "groups": 5, "classes": 7}, nil)
+			targets := inputs(t, s, c, seed)["target"].Float64s()
+			if ignored := slices.Contains(targets, -100); ignored == (distribution == op.NoneIgnored) {
+				t.Errorf("%s, seed %d: targets are %v", distribution, seed, targets)
+			}
+		}
+	}
+}
+
 // Without an ignored class every target is a class, under each distribution.
 func TestClassesOfWhichNoneIsIgnored(t *testing.T) {
 	s, err := op.Load("indexed.toml", []byte(indexSpec))

@@ -1,8 +1,6 @@
 import torch
 from torch.utils.cpp_extension import load_inline
 
-BLOCK = 128
-
 cuda_begin = r'''
 #include <torch/extension.h>
 #include <c10/cuda/CUDAException.h>
@@ -19,7 +17,7 @@ def load_cuda(cuda_src, cpp_src, funcs, opt=False, verbose=False):
 
 cuda_src = cuda_begin + fr'''
 __global__ void rms_norm_kernel(const float *x, const float *w, float *out, int n, int d, float eps) {{
-    int row = blockIdx.x * {BLOCK} + threadIdx.x;
+    int row = blockIdx.x * 128 + threadIdx.x;
     if (row >= n) return;
     float total = 0.f;
     for (int i = 0; i < d; i++) {{ total += x[(size_t)row * d + i] * x[(size_t)row * d + i]; }}
@@ -32,7 +30,7 @@ torch::Tensor rms_norm(torch::Tensor x, torch::Tensor weight, double eps) {{
     int n = x.size(0), d = x.size(1);
     auto out = torch::empty({{n, d}}, x.options());
     if (n == 0) return out;
-    rms_norm_kernel<<<cdiv(n, {BLOCK}), {BLOCK}>>>(x.data_ptr<float>(), weight.data_ptr<float>(),
+    rms_norm_kernel<<<cdiv(n, 128), 128>>>(x.data_ptr<float>(), weight.data_ptr<float>(),
                                                    out.data_ptr<float>(), n, d, eps);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
     return out;
