@@ -148,12 +148,14 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 		}
 		tried++
 		t.Run(c.File, func(t *testing.T) {
-			// the forms have a suite of their own; what counts here is how a wrong call ends on a GPU
+			// Forms and verdicts have TestOwnFiles; what counts here is how a wrong call ends on a GPU.
 			key := "a user's kernel with wrong results"
 			if strings.Contains(c.Status, "CRASH") {
 				key = "a user's kernel that crashes"
 			}
-			need.Covers(t, key, append(c.inputs(), need.Timing...)...)
+			need.Covers(t, key, slices.Concat(need.UserFiles, need.Timing, []string{
+				"cmd/triad/testdata/own/" + c.File,
+			})...)
 			text, code := onMachine(t, "", append([]string{
 				"compare", c.Operator, "--impl", "mine", "--quick",
 				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
@@ -174,7 +176,7 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 		bugs := wrong[name]
 		tried++
 		t.Run("wrong/"+name, func(t *testing.T) {
-			need.Covers(t, "a kernel of ours", slices.Concat(need.Judge, need.Timing, []string{
+			need.Covers(t, "a kernel of ours", slices.Concat(need.Timing, []string{
 				"cmd/triad/testdata/wrong/" + name + ".cu",
 			})...)
 			files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu"}
