@@ -24,6 +24,7 @@ from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
 from interpreter_fast_paths import call_of
+from interpreter_operators import short_way
 
 _patch_lang_each_time = interpreter._patch_lang
 _np_dtype_each_time = interpreter._get_np_dtype
@@ -65,7 +66,7 @@ def _note(seen: Seen) -> Members:
     scope = _patch_lang_each_time(types.FunctionType((lambda: None).__code__, modules))
     noted: dict[object, dict[str, object]] = {}
     for place, name, _ in scope._changes:
-        noted.setdefault(place, {})[name] = call_of(vars(place)[name])
+        noted.setdefault(place, {})[name] = short_way(place, name, call_of(vars(place)[name]))
     scope.restore()
     return list(noted.items())
 

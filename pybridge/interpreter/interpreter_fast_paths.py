@@ -14,6 +14,7 @@ computes changes: whatever is not plainly one of these goes the long way, which 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -47,10 +48,10 @@ def _operands(self, lhs, rhs, allow_lhs_ptr=False, allow_rhs_ptr=False, arithmet
                 return self.broadcast_impl_value(lhs, rhs)
             if allow_lhs_ptr and rhs.dtype.name in _INTEGERS:
                 return self.broadcast_impl_value(lhs, rhs)
-    elif left and _fits(rhs, lhs.dtype, div_or_mod):
-        return lhs, _constant(self, rhs, lhs)
-    elif right and _fits(lhs, rhs.dtype, div_or_mod):
-        return _constant(self, lhs, rhs), rhs
+    elif left and fits(rhs, lhs.dtype, div_or_mod):
+        return lhs, constant(self, rhs, lhs)
+    elif right and fits(lhs, rhs.dtype, div_or_mod):
+        return constant(self, lhs, rhs), rhs
     return _operands_the_long_way(self, lhs, rhs, allow_lhs_ptr, allow_rhs_ptr, arithmetic_check, div_or_mod)
 
 
@@ -66,19 +67,19 @@ def _alike(self, lhs: tl.tensor, rhs: tl.tensor, div_or_mod: bool) -> tuple[tl.t
     return self.cast(lhs, dtype), self.cast(rhs, dtype)
 
 
-def _fits(number, dtype: tl.dtype, div_or_mod: bool) -> bool:
-    """Says whether the number becomes one of this dtype beside a value of it."""
+def fits(number, dtype: tl.dtype, div_or_mod: bool = False) -> bool:
+    """Reports whether a number becomes one of this dtype next to a value of it."""
     if div_or_mod and dtype.name not in _DIVIDED:
         return False
     if type(number) is int:
         return dtype.name in _INTEGERS and -(1 << 31) <= number < 1 << 31
-    return type(number) is float and dtype.name in _FLOATS
+    return type(number) is float and dtype.name in _FLOATS and (number != 0 or math.copysign(1, number) == 1)
 
 
 _CONSTANTS: dict[tuple, np.ndarray] = {}
 
 
-def _constant(self, number, like: tl.tensor) -> tl.tensor:
+def constant(self, number, like: tl.tensor) -> tl.tensor:
     """A block of the number, or a scalar, of the dtype and shape of a value."""
     key = number, like.dtype.name, like.handle.data.shape, like.type.is_block()
     data = _CONSTANTS.get(key)

@@ -116,8 +116,11 @@ class Traffic:
     read = written = 0
 
 
-def _bytes(pointers: Any, mask: np.ndarray | None, size: int) -> int:
-    return size * (pointers.data.size if mask is None else int(mask.sum()))
+def _active(pointers: Any, mask: np.ndarray | None) -> tuple[np.ndarray | None, int]:
+    """The mask, None where it leaves no lane out, and the number of lanes that it keeps."""
+    lanes = pointers.data.size
+    kept = lanes if mask is None else int(np.count_nonzero(mask))
+    return mask if kept < lanes else None, kept
 
 
 def _elements(what: str, pointers: Any, mask: np.ndarray | None, dtype: np.dtype) -> tuple[Any, Any]:
@@ -128,7 +131,7 @@ def _elements(what: str, pointers: Any, mask: np.ndarray | None, dtype: np.dtype
     for place in places:
         offsets = pointers.data - np.uint64(place.first)  # in front of it they wrap, far beyond its end
         if mask is not None:
-            offsets = np.where(mask, offsets, np.uint64(0))
+            offsets = offsets * mask
         if place.count >= size and int(offsets.max(initial=0)) <= place.count - size:
             if int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
                 return None, None
@@ -173,16 +176,17 @@ def _poison(shape: tuple[int, ...], dtype: tl.dtype) -> np.ndarray:
 _NAN_BITS = {"bf16": 0x7FC0, "fp8e4nv": 0x7F, "fp8e5": 0x7F, "fp8e4b8": 0x80, "fp8e5b16": 0x80}
 
 
-def _load(pointers: Any, mask: np.ndarray | None, other: Any) -> Any:
+def load(pointers: Any, mask: np.ndarray | None, other: Any) -> Any:
+    """Returns the handle of the elements at pointers; of lanes that the mask leaves out what `other` has
+    there, or poison."""
     dtype = pointers.get_element_ty()
     numbers = interpreter._get_np_dtype(dtype)
-    mask = None if mask is None or mask.all() else mask
+    mask, lanes = _active(pointers, mask)
     elements, indices = _elements("tl.load reads", pointers, mask, numbers)
-    Traffic.read += _bytes(pointers, mask, numbers.itemsize)
+    Traffic.read += lanes * numbers.itemsize
     rest = None
     if mask is not None:
-        rest = other.data if other is not None else (
-            np.zeros(mask.shape, numbers) if _Other.given else _poison(mask.shape, dtype))
+        rest = other.data if other is not None else _poison(mask.shape, dtype)
     if elements is None:
         everywhere = np.ones(pointers.data.shape, bool)
         data = _load_anywhere(pointers.data, everywhere if mask is None else mask,
@@ -205,24 +209,31 @@ def _load_legacy(original: Callable) -> Callable:
     @functools.wraps(original)
     def load(self, pointers, mask, other, *rest, **named):
         _Other.given = other is not None
-        return original(self, pointers, mask, other, *rest, **named)
+        try:
+            return original(self, pointers, mask, other, *rest, **named)
+        finally:
+            _Other.given = False
     return load
 
 
 def _create_load(self, pointers, cache_modifier, eviction_policy, is_volatile):
-    return _load(pointers, None, None)
+    return load(pointers, None, None)
 
 
 def _create_masked_load(self, pointers, mask, other, cache_modifier, eviction_policy, is_volatile):
-    return _load(pointers, mask if isinstance(mask, np.ndarray) else mask.data, other)
+    mask = mask if isinstance(mask, np.ndarray) else mask.data
+    if other is None and _Other.given:
+        dtype = pointers.get_element_ty()
+        other = interpreter.TensorHandle(np.zeros(mask.shape, interpreter._get_np_dtype(dtype)), dtype)
+    return load(pointers, mask, other)
 
 
 def _create_store(self, pointers, value, cache_modifier, eviction_policy):
-    _store(pointers, value.data, None)
+    store(pointers, value.data, None)
 
 
 def _create_masked_store(self, pointers, value, mask, cache_modifier, eviction_policy):
-    _store(pointers, value.data, mask if isinstance(mask, np.ndarray) else mask.data)
+    store(pointers, value.data, mask if isinstance(mask, np.ndarray) else mask.data)
 
 
 def _create_descriptor_store(self, descriptor, value, indices):
@@ -236,15 +247,16 @@ def _create_descriptor_store(self, descriptor, value, indices):
     reached = interpreter.TensorDescHandle(descriptor.base, shape, descriptor.strides, descriptor.block_shape,
                                            descriptor.padding)
     pointers, mask = reached.materialize_pointers(indices)
-    _store(pointers, value.data, mask,
+    store(pointers, value.data, mask,
            f"a descriptor's store, which ends at a multiple of {COPY_ENGINE_BYTES} bytes on Hopper, writes")
 
 
-def _store(pointers: Any, value: np.ndarray, mask: np.ndarray | None, what: str = "tl.store writes") -> None:
+def store(pointers: Any, value: np.ndarray, mask: np.ndarray | None, what: str = "tl.store writes") -> None:
+    """Writes elements where pointers point and the mask leaves no lane out."""
     numbers = interpreter._get_np_dtype(pointers.get_element_ty())
-    mask = None if mask is None or mask.all() else mask
+    mask, lanes = _active(pointers, mask)
     elements, indices = _elements(what, pointers, mask, numbers)
-    Traffic.written += _bytes(pointers, mask, numbers.itemsize)
+    Traffic.written += lanes * numbers.itemsize
     if elements is None or value.dtype != numbers:
         _store_anywhere(pointers.data, value, np.ones(pointers.data.shape, bool) if mask is None else mask)
     elif mask is None:
@@ -258,11 +270,12 @@ def _create_atomic_rmw(original: Callable) -> Callable:
     def create_atomic_rmw(self, operation, pointers, value, mask, *rest):
         active = mask.data
         numbers = interpreter._get_np_dtype(pointers.get_element_ty())
-        _elements("an atomic operation updates", pointers, None if active.all() else active, numbers)
-        updated = _bytes(pointers, active, numbers.itemsize)
+        left_out, lanes = _active(pointers, active)
+        _elements("an atomic operation updates", pointers, left_out, numbers)
+        updated = lanes * numbers.itemsize
         Traffic.read, Traffic.written = Traffic.read + updated, Traffic.written + updated
         handle = original(self, operation, pointers, value, mask, *rest)
-        if not active.all():
+        if left_out is not None:
             rest_of_it = _poison(handle.data.shape, handle.dtype.scalar)
             handle.data = np.where(active.reshape(handle.data.shape), handle.data, rest_of_it)
         return handle

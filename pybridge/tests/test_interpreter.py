@@ -20,6 +20,7 @@ import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
 import interpreter  # noqa: E402
 import interpreter_fast_paths  # noqa: E402
+import interpreter_operators  # noqa: E402
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
@@ -193,6 +194,46 @@ class Interpreter(unittest.TestCase):
                 said, wrong = said + 1, wrong + isinstance(want[1], str)
         self.assertGreater(said - wrong, 1000)
         self.assertGreater(wrong, 1000)
+
+    def test_short_operators_are_the_long_ones(self):
+        """Operators between values and numbers, and between a product and a value: the same bits, dtype and
+        shape, or the same complaint."""
+        plain, semantic = dict(vars(tl.tensor)), interpreter.interpreter.interpreter_semantic
+        scope = interpreter.interpreter._patch_lang(_row.fn)  # as within a launch
+        self.addCleanup(scope.restore)
+        operands = [-1, 0, 3, 2**31, -2**31, 1.5, 0.0, -0.0, 1e300, float("nan"), True, slice(None)]
+        operands += itertools.product(_OPERANDS, ((), (4,), (2, 4), (2, 1), (8,)))
+        operands += [(slice(None), None), (None, slice(None)), (None, None), (None, slice(0, 2)), (None, 0)]
+        said = wrong = 0
+
+        def told(way, left, right) -> tuple:
+            try:
+                value = way(left, right)
+            except Exception as e:
+                return type(e), str(e)
+            if value is NotImplemented:
+                return value, ""
+            data = value.handle.data
+            return (value.type.name, value.dtype.name, [n.value for n in value.shape], value.numel.value,
+                    value.handle.dtype.name, data.shape, data.dtype, data.tobytes())
+
+        values = [x for x in operands if isinstance(x, tuple) and x[0] in _OPERANDS]
+        for left, right in itertools.product(values, operands):
+            for operation in interpreter_operators.SHORT_WAYS:
+                a = _made(left)
+                b = _made(right) if right in values else right
+                got = told(getattr(tl.tensor, operation), a, b)
+                want = told(lambda a, b: plain[operation](a, b, _semantic=semantic), a, b)
+                self.assertEqual(got, want, f"{operation} of {left} and {right}")
+                said, wrong = said + 1, wrong + isinstance(want[0], type)
+        self.assertGreater(said - wrong, 10000)
+        self.assertGreater(wrong, 10000)
+        for shapes in itertools.product([(), (4,), (2, 4), (2, 1)], repeat=3):
+            a, b, c = (_made((tl.float32, shape)) * (1 / 3) for shape in shapes)
+            got = told(lambda a, b: a * b + c, a, b)
+            want = told(lambda a, b: plain["__add__"](plain["__mul__"](a, b, _semantic=semantic), c,
+                                                      _semantic=semantic), a, b)
+            self.assertEqual(got, want, f"{shapes}")
 
     def test_short_casts_are_the_long_ones(self):
         """Every number of 16 bits as fp32, and numbers of fp32 that 16 bits do not hold, as blocks and as
