@@ -157,8 +157,8 @@ def missing(on_gpu: bool, devices: int) -> str:
     if not on_gpu:
         gloo = d.is_available() and d.is_gloo_available()
         return "" if gloo else "needs a torch with gloo: this one has none"
-    if devices < 2:
-        seen = torch.cuda.device_count()
+    seen = torch.cuda.device_count()
+    if min(devices, seen) < 2:
         has = f"has one of {seen}, and --gpus 0,1 gives it two" if seen > 1 else f"sees {seen}"
         return f"needs 2 GPUs: this run {has}"
     return "" if d.is_available() and d.is_nccl_available() else "needs a torch with NCCL: this one has none"
