@@ -32,10 +32,29 @@ def devices_of(tensor: torch.Tensor) -> tuple[torch.device, ...]:
     return tensor.device, tensor.device
 
 
+class Meeting(threading.Barrier):
+    """Where both members wait for each other, and tell what they are about to send and to get."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.sizes: list[tuple[list[int], list[int]]] = [([], []), ([], [])]
+
+    def agree(self, number: int, to: list[int], came: list[int]) -> None:
+        """Waits for the other member. Raises ValueError in both where one expects other numbers of rows than
+        are sent: gloo would end the process, and NCCL wait for ever."""
+        self.sizes[number] = (to, came)
+        self.wait()
+        for sender, (to, _) in enumerate(self.sizes):
+            for receiver, (_, came) in enumerate(self.sizes):
+                if to[receiver] != came[sender]:
+                    raise ValueError(f"member {sender} sends {to[receiver]} rows to member {receiver}, which "
+                                     f"expects {came[sender]}")
+
+
 class Member:
     """One of the two: its number, its device, and its end of the group."""
 
-    def __init__(self, number: int, device: torch.device, group: Any, meeting: threading.Barrier):
+    def __init__(self, number: int, device: torch.device, group: Any, meeting: Meeting):
         self.number, self.device = number, device
         self._group, self._meeting = group, meeting
 
@@ -48,7 +67,9 @@ class Member:
         memory."""
         out = torch.empty((sum(came), *given.shape[1:]), dtype=given.dtype, device=given.device)
         given = given.contiguous()
-        self._meeting.wait()
+        if sum(to) != len(given):
+            raise ValueError(f"member {self.number} has {len(given)} rows and sends {to}")
+        self._meeting.agree(self.number, to, came)
         torch.distributed.all_to_all_single(out, given, came, to, group=self._group)
         self._meeting.wait()
         return out
@@ -59,7 +80,7 @@ class Pair:
     second in a thread that is kept, on the default stream of its device."""
 
     def __init__(self, devices: tuple[torch.device, ...]):
-        self._meeting = threading.Barrier(2)
+        self._meeting = Meeting()
         self._second = ThreadPoolExecutor(1, "all_to_all")
         store, self.broken, self.members = torch.distributed.HashStore(), False, []
 
@@ -128,11 +149,11 @@ def _of_both(faults: list[BaseException]) -> BaseException:
     """Returns the exception for those of one or both members. That of a member whose meeting the other broke
     says nothing."""
     own = [e for e in faults if not isinstance(e, threading.BrokenBarrierError)] or faults[:1]
-    if len(own) == 1 or isinstance(own[0], (MemoryError, torch.OutOfMemoryError)):
-        return own[0]
-    if isinstance(own[1], (MemoryError, torch.OutOfMemoryError)):
-        return own[1]
-    both = RuntimeError("both members failed: " + "; ".join(f"{type(e).__name__}: {e}" for e in own))
+    said = list(dict.fromkeys(f"{type(e).__name__}: {e}" for e in own))
+    full = [e for e in own if isinstance(e, (MemoryError, torch.OutOfMemoryError))]
+    if len(said) == 1 or full:
+        return (full or own)[0]
+    both = RuntimeError(f"both members failed: {'; '.join(said)}")
     both.__cause__ = own[0]
     return both.with_traceback(own[0].__traceback__)
 
