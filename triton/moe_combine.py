@@ -10,7 +10,7 @@ Source   DeepSeek-AI 2025, DeepEP, csrc/kernels/intranode.cu
   triton/tile  a program a rank goes through the tokens; then a tile of tokens a program
   torch/eager  the formula in torch, a rank after the other
   torch/compile the same through Inductor
-  torch/all_to_all half of the ranks a thread and GPU (gloo on a CPU): rows come by torch.distributed, then are added
+  torch/all_to_all half of the ranks a GPU: rows come by torch.distributed (NCCL; gloo on a CPU), then sums
 """
 
 from all_to_all import Halves, Routes

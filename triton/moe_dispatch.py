@@ -13,7 +13,7 @@ Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py
   triton/tile  a program a rank goes through the tokens; then a tile of rows a program, atomics count choices
   torch/eager  the formula in torch
   torch/compile the same through Inductor
-  torch/all_to_all half of the ranks a thread and GPU (gloo on a CPU): rows go by torch.distributed, then to their places
+  torch/all_to_all half of the ranks a GPU: rows go by torch.distributed (NCCL; gloo on a CPU)
 """
 
 import torch
@@ -149,8 +149,8 @@ def of_member(member, x, choice, weight, *, ranks, experts, align):
     counts = torch.zeros(here * routes.each + 1, dtype=torch.int32, device=x.device)
     where = torch.where(e >= 0, numbers, here * routes.each).flatten()
     counts.scatter_add_(0, where, torch.ones_like(where, dtype=torch.int32))
-    of_expert = counts[:-1].view(here, routes.each)
-    return rows, w, e.long(), source.squeeze(2).contiguous(), routes.received.int(), _aligned(of_expert, align)
+    of_expert = _aligned(counts[:-1].view(here, routes.each), align)
+    return rows, w, e.long(), source.squeeze(2).contiguous(), routes.received.int(), of_expert
 
 
 def backward_of_member(member, grad_rows, grad_row_weight, choice, *, ranks, experts, align):

@@ -1,4 +1,4 @@
-"""The rows whose calls are spread over two devices: the two members of a group, without a GPU through gloo."""
+"""The rows whose calls are spread over two devices: the two members of a group, without a GPU by gloo."""
 
 from __future__ import annotations
 
@@ -96,9 +96,7 @@ class Pairs(unittest.TestCase):
         """gloo would abort the process where less is expected than comes."""
         for came in ([0, 2], [0, 4]):
             def work(member, came=came):
-                x, other = torch.zeros(3), 1 - member.number
-                return member.exchange(x, [0, 3] if member.number == 0 else [3, 0],
-                                       came if member.number == 0 else [3, 0])
+                return member.exchange(torch.zeros(3), *([3, 0], [3, 0]) if member.number else ([0, 3], came))
             self.fails(work, ValueError, f"member 1 sends 3 rows to member 0, which expects {came[1]}$")
 
         def short(member):
@@ -159,12 +157,13 @@ class Worker(unittest.TestCase):
                     return (member.exchange(x, other, other),)
 
 
-                IMPLEMENTATIONS = [Implementation("torch/halves", Halves(of_member), outputs=("y",), devices=2)]
+                ROW = Implementation("torch/halves", Halves(of_member), outputs=("y",), devices=2)
+                IMPLEMENTATIONS = [ROW]
                 """))
             for told in (True, False):
                 client = Client(operators=Path(folder), parent=PARENT)
-                self.assertEqual([i["name"] for i in client.ask("load", {"op": "planted"})["implementations"]],
-                                 ["torch/halves"])
+                loaded = client.ask("load", {"op": "planted"})["implementations"]
+                self.assertEqual([i["name"] for i in loaded], ["torch/halves"])
                 for order in ("", "recorded"):
                     reply, got = client.run("planted", "torch/halves", "forward",
                                             [torch.tensor([[1.0], [2.0]])], [("y", torch.float32, (2, 1))],

@@ -245,8 +245,8 @@ class TwoClocks(unittest.TestCase):
             self.assertGreater(inner.sets, 2)
             order.clear()
             self.assertEqual(inner.time(1, 2), [4e6 / inner.calls] * 2)
-            self.assertEqual(inner.note(), "on two GPUs, whose clocks differed by 25.00 %: a time is what the "
-                             "slower of them says")
+            self.assertEqual(inner.note(), "on two GPUs, whose clocks differed by 25.00 %: a time is what "
+                             "the slower of them says")
         times = ["first has the time", "second waits", "second has the time"]
         calls = ["member", "member", "first waits"] * inner.calls
         self.assertEqual(order, times + (calls + times) * 3)
