@@ -13,7 +13,7 @@ Source   DeepSeek-AI 2025, DeepEP, csrc/kernels/intranode.cu
   torch/all_to_all half of the ranks a GPU: rows come by torch.distributed (NCCL; gloo on a CPU), then sums
 """
 
-from all_to_all import Halves, Routes
+from all_to_all import REMARK, Halves, Routes
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
 from implementation import Implementation, beside_peers, compile_for
 
@@ -57,5 +57,6 @@ IMPLEMENTATIONS = [
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
     *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
                                  compiled=True, **_NAMES)),
-    Implementation("torch/all_to_all", Halves(of_member), Halves(backward_of_member), devices=2, **_NAMES),
+    Implementation("torch/all_to_all", Halves(of_member), Halves(backward_of_member), devices=2,
+                   remark=REMARK, **_NAMES),
 ]

@@ -18,7 +18,7 @@ Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py
 
 import torch
 
-from all_to_all import Halves, Routes
+from all_to_all import REMARK, Halves, Routes
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
 from implementation import (
     INTERPRETED,
@@ -173,5 +173,6 @@ IMPLEMENTATIONS = [
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
     *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
                                  compiled=True, **_NAMES)),
-    Implementation("torch/all_to_all", Halves(of_member), Halves(backward_of_member), devices=2, **_NAMES),
+    Implementation("torch/all_to_all", Halves(of_member), Halves(backward_of_member), devices=2,
+                   remark=REMARK, **_NAMES),
 ]

@@ -6,6 +6,7 @@ in memory, and torch's global state of process groups is not touched."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,9 @@ def devices_of(tensor: torch.Tensor) -> tuple[torch.device, ...]:
     if tensor.device.type == "cuda":
         return torch.device("cuda", 0), torch.device("cuda", 1)
     return tensor.device, tensor.device
+
+
+REMARK = "its two halves are threads of one process and share Python's lock, as two processes would not"
 
 
 class Meeting(threading.Barrier):
@@ -122,6 +126,8 @@ def _group(store: Any, number: int, device: torch.device) -> Any:
     d = torch.distributed
     store, timeout = d.PrefixStore("all_to_all", store), timedelta(seconds=SECONDS)
     if device.type == "cuda":
+        # what NCCL would set multicast up for does not occur here, and not every machine lets it
+        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
         options, kind = d.ProcessGroupNCCL.Options(), d.ProcessGroup.BackendType.NCCL
         options._timeout, options.global_ranks_in_group = timeout, [0, 1]
         backend = d.ProcessGroupNCCL(store, number, 2, options)
