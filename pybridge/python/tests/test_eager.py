@@ -20,7 +20,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
-from triad.torch import cuda, extension, files, implementations, operators, ops
+from triad.torch import cuda, extension, implementations, operators, ops
 
 HERE = Path(__file__).resolve().parent
 CUSTOM = [n for n in ("softmax", "layernorm")]
@@ -489,17 +489,6 @@ class TwoGPUs(unittest.TestCase):
         found = cuda.variants(path, [], {"forward": ["y"], "backward": ["grad_x"]})
         self.assertIn("cuda/stub", found)
         self.assertNotIn("cuda/pair", found)
-
-    def test_rows_of_files_too(self):
-        left_out = 0
-        for spec in files.catalogue():
-            spread = {i.name for i in files.module(spec["name"]).IMPLEMENTATIONS if i.devices > 1}
-            left_out += len(spread)
-            for device in ("cpu", "cuda"):
-                found = files.rows(spec["name"], device)
-                self.assertIn("torch/eager", found)
-                self.assertEqual(spread & set(found), set())
-        self.assertGreater(left_out, 0)
 
 
 def resident():
