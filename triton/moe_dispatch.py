@@ -160,8 +160,8 @@ def backward_of_member(member, grad_rows, grad_row_weight, choice, *, ranks, exp
     if not len(dw):
         return grad_x, dw.new_zeros(choice.shape)
     rank = routes.rank_of.clamp(max=ranks - 1)
-    pair = routes.pair.t().gather(1, rank).clamp(min=0)
-    grad_weight = torch.where(routes.chosen, dw[pair, torch.arange(top, device=dw.device)], 0)
+    copy = routes.copy.t().gather(1, rank).clamp(min=0)
+    grad_weight = torch.where(routes.chosen, dw[copy, torch.arange(top, device=dw.device)], 0)
     return grad_x, grad_weight.view(choice.shape)
 
 

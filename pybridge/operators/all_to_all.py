@@ -226,15 +226,15 @@ class Halves:
 
 
 class Routes:
-    """Where a member's tokens go, and where what comes from the other lies. A pair is a rank and a token of
-    the member that chose one of its experts; pairs are ordered by rank and then by token.
+    """Where a member's tokens go, and where what comes from both lies. A copy is a token of the member for a
+    rank of which it chose an expert; copies are ordered by rank and then by token.
 
     choice        [ranks here, tokens, top], with any strides
-    rank, token   [pairs], int64: the token is counted through the ranks here
+    rank, token   [copies], int64: the token is counted through the ranks here
     first         the first of the ranks here, of all
     place         [rows that come], int64: the row, counted through the ranks here, in the order of coming
     received      [ranks here], int64: how many rows each gets
-    pair          [all ranks, tokens here], int64: which pair it is, where it is one
+    copy          [all ranks, tokens here], int64: the number of the copy, where there is one
     to, came      how many rows go to either member, and come from it
     of_rank       how many go to each of all ranks
     """
@@ -249,7 +249,7 @@ class Routes:
         sent = torch.zeros((len(self.choice), ranks + 1), dtype=torch.bool, device=device)
         sent = sent.scatter_(1, self.rank_of, True)[:, :ranks].t()
         self.rank, self.token = sent.nonzero(as_tuple=True)
-        self.pair = sent.flatten().cumsum(0).view(sent.shape) - 1
+        self.copy = sent.flatten().cumsum(0).view(sent.shape) - 1
         counts = sent.sum(1)
         halves = [half(ranks, number) for number in (0, 1)]
         theirs = member.exchange(counts, [len(h) for h in halves], [here, here]).view(2, here)
@@ -264,16 +264,16 @@ class Routes:
         shift = begin - (lengths.cumsum(0) - lengths)
         self.place = torch.arange(total, device=device) + shift.repeat_interleave(lengths, output_size=total)
 
-    def send(self, of_pairs: torch.Tensor, past: float = 0) -> torch.Tensor:
-        """of_pairs [pairs, ...] -> [ranks here * room, ...]: those that come, in their rows; past elsewhere.
+    def send(self, copies: torch.Tensor, past: float = 0) -> torch.Tensor:
+        """copies [copies, ...] -> [ranks here * room, ...]: those that come, in their rows; past elsewhere.
         """
-        came = self.member.exchange(of_pairs, self.to, self.came)
+        came = self.member.exchange(copies, self.to, self.came)
         rows = came.new_full((len(self.received) * self.room, *came.shape[1:]), past)
         rows[self.place] = came
         return rows
 
     def send_back(self, rows: torch.Tensor) -> torch.Tensor:
-        """rows [ranks here, room, ...] -> [pairs, ...], each from its rank."""
+        """rows [ranks here, room, ...] -> [copies, ...], each from its rank."""
         return self.member.exchange(rows.flatten(0, 1)[self.place], self.came, self.to)
 
     def copies(self, x: torch.Tensor) -> torch.Tensor:
