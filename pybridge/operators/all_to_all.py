@@ -254,8 +254,9 @@ class Routes:
         halves = [half(ranks, number) for number in (0, 1)]
         theirs = member.exchange(counts, [len(h) for h in halves], [here, here]).view(2, here)
         self.received = theirs.sum(0)
-        self.of_rank, *from_ = torch.cat([counts, *theirs]).split([ranks, here, here])
-        self.of_rank, self.came = self.of_rank.tolist(), [sum(n.tolist()) for n in from_]
+        numbers = torch.cat([counts, *theirs]).tolist()  # the host waits for a GPU once
+        self.of_rank, from_ = numbers[:ranks], numbers[ranks:]
+        self.came = [sum(from_[:here]), sum(from_[here:])]
         self.to = [sum(self.of_rank[h.start:h.stop]) for h in halves]
         # of a rank, first what comes from the first member
         begin = torch.arange(here, device=device) * self.room
