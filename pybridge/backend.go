@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/backend"
@@ -123,7 +124,7 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 	env = append(env, "CUDA_TILE_CACHE_DIR="+filepath.Join(cacheDir, "cutile"))
 	if e.GPU {
 		// else each of our processes starts others that import torch to compile for it
-		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
+		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1", "TRIAD_GPUS="+strconv.Itoa(max(1, e.GPUs)))
 	} else if e.getenv()("OMP_NUM_THREADS") == "" {
 		// cases judged on a CPU are small: torch's threads spend most of a run waiting for each other
 		env = append(env, "OMP_NUM_THREADS=1")

@@ -47,6 +47,7 @@ type Environment struct {
 	Offline bool   // never fetch
 	Look    bool   // find existing environments and make none, although that is not forbidden
 	GPU     bool
+	GPUs    int // that a worker may use, 0: one
 	// Consent is asked before anything is fetched, with a sentence that says what, how much and where to.
 	// Nil: yes.
 	Consent func(ctx context.Context, question string) bool

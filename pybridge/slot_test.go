@@ -24,6 +24,33 @@ func TestInductorStartsNoProcesses(t *testing.T) {
 	}
 }
 
+// A worker uses the second of several visible GPUs only where the run has it.
+func TestWorkersAreToldHowManyGPUs(t *testing.T) {
+	for _, c := range []struct {
+		gpu  bool
+		gpus int
+		want string
+	}{{false, 0, ""}, {true, 0, "TRIAD_GPUS=1"}, {true, 1, "TRIAD_GPUS=1"}, {true, 2, "TRIAD_GPUS=2"}} {
+		e := &Environment{
+			GPU: c.gpu, GPUs: c.gpus,
+			Files: fstest.MapFS{"pybridge/worker/worker.py": {}, "triton/op.py": {}},
+		}
+		command, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker/worker.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, v := range command.Env {
+			if strings.HasPrefix(v, "TRIAD_GPUS=") {
+				got += v
+			}
+		}
+		if got != c.want {
+			t.Errorf("GPU %v, %d: %q, want %q", c.gpu, c.gpus, got, c.want)
+		}
+	}
+}
+
 // Threads of torch that wait for each other cost more than small inputs gain, unless the user asks for them.
 func TestTorchHasOneThreadOnACPU(t *testing.T) {
 	for _, c := range []struct {

@@ -10,8 +10,10 @@ Source   DeepSeek-AI 2025, DeepEP, csrc/kernels/intranode.cu
   triton/tile  a program a rank goes through the tokens; then a tile of tokens a program
   torch/eager  the formula in torch, a rank after the other
   torch/compile the same through Inductor
+  torch/all_to_all half of the ranks a GPU: rows come by torch.distributed (NCCL; gloo on a CPU), then sums
 """
 
+from all_to_all import REMARK, Halves, Routes
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
 from implementation import Implementation, beside_peers, compile_for
 
@@ -38,6 +40,16 @@ def reference_backward(grad_y, choice, *, experts):
     return plain_copies(grad_y, plain_routes(choice, experts)[0])
 
 
+def of_member(member, rows, choice, *, ranks, experts):
+    """What a member does of the ranks that it has."""
+    return (Routes(member, choice, ranks, experts).sums(rows),)
+
+
+def backward_of_member(member, grad_y, choice, *, ranks, experts):
+    """Its part of the backward."""
+    return (Routes(member, choice, ranks, experts).copies(grad_y),)
+
+
 _NAMES = {"outputs": ("y",), "gradients": ("grad_rows",), "contract": "exact"}
 
 IMPLEMENTATIONS = [
@@ -45,4 +57,6 @@ IMPLEMENTATIONS = [
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
     *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
                                  compiled=True, **_NAMES)),
+    Implementation("torch/all_to_all", Halves(of_member), Halves(backward_of_member), devices=2,
+                   remark=REMARK, **_NAMES),
 ]

@@ -13,10 +13,12 @@ Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py
   triton/tile  a program a rank goes through the tokens; then a tile of rows a program, atomics count choices
   torch/eager  the formula in torch
   torch/compile the same through Inductor
+  torch/all_to_all half of the ranks a GPU: rows go by torch.distributed (NCCL; gloo on a CPU)
 """
 
 import torch
 
+from all_to_all import REMARK, Halves, Routes
 from expert_parallel import copies, plain_copies, plain_routes, plain_sums, routes, sums
 from implementation import (
     INTERPRETED,
@@ -131,6 +133,38 @@ def reference_backward(grad_rows, grad_row_weight, choice, *, experts, align):
     return plain_sums(grad_rows, row), torch.where(its, grad_weight, 0)
 
 
+def of_member(member, x, choice, weight, *, ranks, experts, align):
+    """What a member does of the ranks that it has: x goes by itself, what belongs to a row with it, as int32.
+    """
+    routes, (here, tokens, top) = Routes(member, choice, ranks, experts), choice.shape
+    e = routes.choice[routes.token] - (routes.rank * routes.each)[:, None]
+    its = (e >= 0) & (e < routes.each)
+    w = torch.where(its, weight.flatten(0, 1)[routes.token], 0)
+    number = (routes.token + routes.first * tokens)[:, None]
+    with_it = torch.cat([w.view(torch.int32), torch.where(its, e, -1).int(), number.int()], 1)
+    rows = routes.copies(x)
+    w, e, source = routes.send(with_it, -1).view(here, routes.room, 2 * top + 1).split([top, top, 1], 2)
+    w = torch.where(e >= 0, w.contiguous().view(torch.float32), 0)
+    numbers = torch.arange(here, device=x.device)[:, None, None] * routes.each + e
+    counts = torch.zeros(here * routes.each + 1, dtype=torch.int32, device=x.device)
+    where = torch.where(e >= 0, numbers, here * routes.each).flatten()
+    counts.scatter_add_(0, where, torch.ones_like(where, dtype=torch.int32))
+    of_expert = _aligned(counts[:-1].view(here, routes.each), align)
+    return rows, w, e.long(), source.squeeze(2).contiguous(), routes.received.int(), of_expert
+
+
+def backward_of_member(member, grad_rows, grad_row_weight, choice, *, ranks, experts, align):
+    """Its part of the backward."""
+    routes, top = Routes(member, choice, ranks, experts), choice.shape[2]
+    grad_x, dw = routes.sums(grad_rows), routes.send_back(grad_row_weight)
+    if not len(dw):
+        return grad_x, dw.new_zeros(choice.shape)
+    rank = routes.rank_of.clamp(max=ranks - 1)
+    copy = routes.copy.t().gather(1, rank).clamp(min=0)
+    grad_weight = torch.where(routes.chosen, dw[copy, torch.arange(top, device=dw.device)], 0)
+    return grad_x, grad_weight.view(choice.shape)
+
+
 _NAMES = {"outputs": ("rows", "row_weight", "row_choice", "source", "received", "of_expert"),
           "gradients": ("grad_x", "grad_weight"), "contract": "exact"}
 
@@ -139,4 +173,6 @@ IMPLEMENTATIONS = [
     Implementation("torch/eager", reference, reference_backward, **_NAMES),
     *beside_peers(Implementation("torch/compile", compile_for(reference), compile_for(reference_backward),
                                  compiled=True, **_NAMES)),
+    Implementation("torch/all_to_all", Halves(of_member), Halves(backward_of_member), devices=2,
+                   remark=REMARK, **_NAMES),
 ]

@@ -20,6 +20,7 @@ func TestSpreadShard(t *testing.T) {
 	sources := fstest.MapFS{
 		"cuda/kernels/pair.cu": {Data: []byte("TRIAD_KERNEL(pair, naive, forward, .launch(f))\n" +
 			"TRIAD_KERNEL(pair, peer, forward, .devices(2).launch(g))\n")},
+		"triton/pair.py":      {Data: []byte("Implementation(\"torch/halves\", f, devices=2)\n")},
 		"cuda/kernels/one.cu": {Data: []byte("TRIAD_KERNEL(one, naive, forward, .launch(f))\n")},
 	}
 	for _, of := range []struct {
@@ -31,6 +32,7 @@ func TestSpreadShard(t *testing.T) {
 		{nil, []string{"pair", "one"}, 3, "[pair]"},
 		{[]string{"cuda/peer"}, []string{"pair"}, 1, "[pair]"},
 		{[]string{"cuda"}, []string{"one", "pair"}, 3, "[pair]"},
+		{[]string{"torch"}, []string{"pair", "one"}, 3, "[pair]"},
 		{[]string{"triton"}, []string{"pair"}, 2, "[]"},
 		{[]string{"cuda/naive", "triton"}, []string{"pair", "one"}, 2, "[]"},
 	} {

@@ -63,6 +63,7 @@ func (a *Workers) Backends(g *GPU, f EnvironmentFlags, options worker.Options) (
 	kernels := a.CUDABackend(cache, options)
 	if g != nil {
 		kernels = a.GPUBackend(g, cache, f, options)
+		environment.GPUs = g.devices()
 	}
 	python := pybridge.Backend(environment, cache, options)
 	if g != nil {

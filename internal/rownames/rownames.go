@@ -16,6 +16,7 @@ var Families = slices.Concat([]string{"cuda", "triton", "torch", "cutile"}, op.P
 
 var (
 	registration = regexp.MustCompile(`TRIAD_KERNEL\(\s*(\w+),\s*(\w+)`)
+	pythonRow    = regexp.MustCompile(`^\(\s*"([a-z0-9_]+/[a-z0-9_]+)"`)
 	row          = regexp.MustCompile(`\b(?:` + strings.Join(Families[1:], "|") + `)/[a-z0-9_]+\b`)
 	shared       = regexp.MustCompile(`(?m)^from (\w+) import`)
 )
@@ -56,16 +57,7 @@ func Of(sources fs.FS, operator string) []string {
 // Spread returns the names of the implementations of an operator whose calls are spread over two GPUs: those
 // with one of the prefixes, without prefixes all.
 func Spread(sources fs.FS, operator string, prefixes []string) (names []string) {
-	text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu")
-	if err != nil {
-		return nil
-	}
-	for _, one := range strings.SplitAfter(string(text), "TRIAD_KERNEL")[1:] {
-		m := registration.FindStringSubmatch("TRIAD_KERNEL" + one)
-		if m == nil || m[1] != operator || !strings.Contains(one, ".devices(2)") {
-			continue
-		}
-		name := "cuda/" + m[2]
+	add := func(name string) {
 		asked := len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(prefix string) bool {
 			return strings.HasPrefix(name, prefix)
 		})
@@ -73,7 +65,27 @@ func Spread(sources fs.FS, operator string, prefixes []string) (names []string) 
 			names = append(names, name)
 		}
 	}
+	for _, one := range after(sources, "cuda/kernels/"+operator+".cu", "TRIAD_KERNEL") {
+		m := registration.FindStringSubmatch("TRIAD_KERNEL" + one)
+		if m != nil && m[1] == operator && strings.Contains(one, ".devices(2)") {
+			add("cuda/" + m[2])
+		}
+	}
+	for _, one := range after(sources, "triton/"+operator+".py", "Implementation") {
+		if m := pythonRow.FindStringSubmatch(one); m != nil && strings.Contains(one, "devices=2") {
+			add(m[1])
+		}
+	}
 	return names
+}
+
+// after returns the parts of a file that follow a word, each up to the next; none where there is no file.
+func after(sources fs.FS, file, word string) []string {
+	text, err := fs.ReadFile(sources, file)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(text), word)[1:]
 }
 
 // Absent is a prefix that no implementation of an operator can match, and the names of its family.

@@ -62,8 +62,13 @@ func TestSpread(t *testing.T) {
 			"TRIAD_KERNEL(both, peer, forward,\n             .outputs(1).devices(2).launch(g))\n" +
 			"TRIAD_KERNEL(both, peer, backward, .devices(2))\nTRIAD_KERNEL(both, vec, forward, h)\n")},
 		"cuda/kernels/one.cu": {Data: []byte("// .devices(2)\nTRIAD_KERNEL(one, a, forward, f)")},
+		"triton/both.py": {Data: []byte("from implementation import Implementation\n# devices=2\n" +
+			"Implementation(\"torch/eager\", f), Implementation(\"torch/halves\", g,\n  devices=2)\n")},
+		"triton/python.py": {Data: []byte("Implementation(\n\"torch/halves\", g, devices=2)\n")},
 	}
-	for name, want := range map[string]string{"both": "[cuda/peer]", "one": "[]", "none": "[]"} {
+	for name, want := range map[string]string{
+		"both": "[cuda/peer torch/halves]", "one": "[]", "none": "[]", "python": "[torch/halves]",
+	} {
 		if got := fmt.Sprint(rownames.Spread(sources, name, nil)); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
@@ -72,8 +77,8 @@ func TestSpread(t *testing.T) {
 	for _, name := range catalog.Names() {
 		spread += len(rownames.Spread(triad.Files, name, nil))
 	}
-	if spread != 4 {
-		t.Errorf("%d implementations of the catalog are on two GPUs, want 4", spread)
+	if spread != 6 {
+		t.Errorf("%d implementations of the catalog are on two GPUs, want 6", spread)
 	}
 }
 

@@ -74,6 +74,7 @@ class Implementation:
     compiled           torch.compile makes it, which takes seconds a case: one or two cases a dtype with
                        --quick, and its allocations are not poisoned.
     module             of a peer's row: the module to import before the first call.
+    devices            2: a call is spread over two GPUs, and its functions are of all_to_all.Halves.
     remark             a sentence about its times.
     """
 
@@ -93,6 +94,7 @@ class Implementation:
     module: str = ""
     remark: str = ""
     perhaps: tuple[str, ...] = ()
+    devices: int = 1
 
     def ready(self) -> None:
         """Imports the module that its functions use. This takes seconds, and must happen before a launch

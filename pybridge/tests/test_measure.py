@@ -127,6 +127,7 @@ class Uncaptured(unittest.TestCase):
 
         candidate.function, candidate.loaded, candidate.attributes, candidate.graphs = call, [[(None, 3)],
             [(None, -1)]], {"eps": 0.5}, []
+        candidate.halves = []
         self.assertEqual(candidate._call(0), (3,))
         with self.assertRaises(ValueError):
             candidate._call(1)

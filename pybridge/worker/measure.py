@@ -34,6 +34,8 @@ POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
 """The starting points of a timed backward, as in internal/backend/measure.go. PAIR: the call includes the
 forward."""
+COUNTS = "its halves ask how many rows go where before they send them"
+"""Why no graph captures a call that is spread over two GPUs."""
 # of the free memory, for the sets of a candidate that retain graphs: other candidates need memory too
 SHARE_OF_FREE = 0.5
 
@@ -115,7 +117,12 @@ class CallCandidate:
         self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"]
                             if ref["name"] in implementation.gives(self.direction))
         self.most = MOST_SETS
-        self.candidate = Candidate(1, self._call)
+        self.halves: list[list] = []  # of every set, if a call is spread over two GPUs
+        second = torch.cuda.default_stream(1) if implementation.devices > 1 else None
+        if second is not None:
+            self.l2 *= 2
+            self.halves.append(self.function.divide(tuple(first)))
+        self.candidate = Candidate(1, self._call, second, COUNTS if second is not None else "")
 
     def prepare(self, graph_ns: int) -> None:
         """Tries the call, adds sets unless it is slow, and captures."""
@@ -136,10 +143,14 @@ class CallCandidate:
             self.loaded.append([buffer.again(tensor) for buffer, tensor in self.loaded[0]])
             if self.graphs:
                 self.graphs.append(self._graph(i))
+            if self.halves:
+                self.halves.append(self.function.divide(tuple(tensor for _, tensor in self.loaded[i])))
         self.candidate.sets = len(self.loaded)
         self.rotated = self.candidate.sets * rotated(self.given, self.returned)
 
     def _call(self, i: int) -> tuple:
+        if self.halves:
+            return self.function.together(self.halves[i], **self.attributes)
         with implementation.sizes_alone(), torch.no_grad():
             value = (self.graphs[i].back(retain=True) if self.graphs
                      else self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes))
@@ -226,33 +237,38 @@ class CallCandidate:
             buffers = [buffer for buffer, _ in self.loaded[i]]
             guards = [entry for buffer in buffers for entry in buffer.report()]
             reply = {"inputs": [tensors.checksum(buffer) for buffer in buffers],
-                     "outputs": _outputs(names, self.candidate.kept[i], request["outputs"], self.memory,
+                     "outputs": _outputs(names, self._kept(i), request["outputs"], self.memory,
                                          self.device)}
             if guards:
                 reply["guards"] = guards
             replies.append(reply)
         return {"launches": replies, "differing": self._differing(names)}
 
+    def _kept(self, i: int) -> tuple:
+        """Returns the results of the last call of a set, whole."""
+        kept = self.candidate.kept[i]
+        return self.function.join(kept) if self.halves else kept
+
     def release(self) -> None:
         """Frees what it holds on the GPU."""
         self.candidate.release()
         self.loaded.clear()
+        self.halves.clear()
         self.graphs.clear()
 
     def _differing(self, names) -> list[dict[str, Any]]:
         """Returns, for each output that differs between sets, the first set with other bits than set 0, and
         the inputs that differ there too."""
-        found = []
-        first = self.candidate.kept[0]
-        for position, name in enumerate(names):
-            for i, values in enumerate(self.candidate.kept[1:], 1):
-                n = _unlike(first[position], values[position]) if position < len(values) else 0
+        found: dict[str, dict[str, Any]] = {}
+        first = self._kept(0)
+        for i in range(1, len(self.candidate.kept)):
+            for name, one, other in zip(names, first, self._kept(i)):
+                n = 0 if name in found else _unlike(one, other)
                 if n:
                     inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i])
                               if not torch.equal(a.bytes(), b.bytes())]
-                    found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})
-                    break
-        return found
+                    found[name] = {"output": name, "set": i, "bytes": n, "inputs": inputs}
+        return [found[name] for name in names if name in found]
 
 
 def _room(set_bytes: int) -> int:
@@ -348,16 +364,22 @@ class Measurements:
 
     def __init__(self):
         self.candidates: dict[int, CallCandidate | CeilingCandidate] = {}
-        self.others: tuple[torch.Tensor, torch.Tensor] | None = None
+        self.others: dict[Any, tuple[torch.Tensor, ...]] = {}  # by device
 
     def _others(self, candidate: CallCandidate | CeilingCandidate):
-        """Returns a function that queues the copy before a cold measurement (backend.OthersL2). Its buffers
-        are made once."""
-        if self.others is None:
-            self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
-                                            device=candidate.device) for _ in range(2))
-        to, what = self.others
-        return lambda: to.copy_(what)
+        """Returns a function that queues the copy before a cold measurement (backend.OthersL2), on each
+        device of the candidate. Its buffers are made once."""
+        second = candidate.candidate.second
+        for device in (candidate.device, *(() if second is None else (second.device,))):
+            if device not in self.others:
+                self.others[device] = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
+                                                        device=device) for _ in range(2))
+
+        def copy() -> None:
+            for device, (to, what) in self.others.items():
+                if device == candidate.device or second is not None:
+                    to.copy_(what)
+        return copy
 
     def step(self, args: dict[str, Any], make) -> dict[str, Any]:
         """Carries out one step. make(prepare) makes the candidate of an implementation."""
@@ -411,8 +433,9 @@ class Measurements:
                 "peak_bytes": torch.cuda.max_memory_allocated() - before,
                 "bytes": getattr(candidate, "bytes", 0), "flops": getattr(candidate, "flops", 0),
                 "backward": getattr(candidate, "backward", ""),
-                "note": "; ".join(filter(None, (getattr(candidate, "note", ""), plain_cache()))),
-                "device": physics()}
+                "note": "; ".join(filter(None, (getattr(candidate, "note", ""), inner.note(),
+                                                plain_cache()))),
+                "device": physics(), "devices": 1 if inner.second is None else 2}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
         reply = self.candidates[number].finish(launches)

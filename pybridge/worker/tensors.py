@@ -3,6 +3,7 @@ memory."""
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Any
 
@@ -103,16 +104,18 @@ class Buffer:
     """count bytes between two guard bands, on a device."""
 
     alive: weakref.WeakSet[Buffer] = weakref.WeakSet()
+    _choosing = threading.Lock()  # a row may have threads
 
     def __init__(self, name: str, count: int, device: torch.device):
         self.name = name
         self.count = count
         self._lead = PAGE if device.type == "cuda" and count >= PAGE else GUARD
-        taken = {buffer.canary for buffer in self.alive}
-        self.canary = next((c for c in CANARIES if c not in taken), CANARIES[-1])
+        with self._choosing:
+            taken = {buffer.canary for buffer in self.alive}
+            self.canary = next((c for c in CANARIES if c not in taken), CANARIES[-1])
+            self.alive.add(self)
         self._all = torch.full((self._lead + count + GUARD,), self.canary, dtype=torch.uint8, device=device)
         setattr(self._all.untyped_storage(), EXTENT, (self._lead, count))
-        self.alive.add(self)
 
     def bytes(self) -> torch.Tensor:
         """Returns the bytes between the bands, as uint8."""

@@ -43,16 +43,19 @@ def plain_cache() -> str:
 
 class Candidate:
     """Calls of one function over sets of arguments. call(i) makes the call of set i and returns a tuple of
-    its results."""
+    its results. Calls that use a second device, on its stream `second`, are captured by no graph, for the
+    reason given. They are timed by the clocks of both: a sample is the longer time."""
 
-    def __init__(self, sets: int, call):
-        self.sets, self.call = sets, call
+    def __init__(self, sets: int, call, second: torch.cuda.Stream | None = None, reason: str = ""):
+        self.sets, self.call, self.second = sets, call, second
         self.calls, self.estimate = sets, 0.0
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.reason = ""
+        self.reason = reason
         self.stream = torch.cuda.Stream()
         self.kept: list[tuple] = []  # the results of each set's last call
         self.events: list[torch.cuda.Event] = []
+        self.events_of_second: list[torch.cuda.Event] = []
+        self.clocks = (0.0, 0.0)  # ms by either device's clock of what was timed last
 
     def warm_up(self) -> int:
         """Tries the calls, and returns the time of the last one in ns."""
@@ -61,17 +64,25 @@ class Candidate:
         with torch.cuda.stream(self.stream):
             for i in range(WARM_UPS):
                 began = time.perf_counter_ns()
-                self.call(i % self.sets)
+                self._one(i % self.sets)
                 self.stream.synchronize()
                 took = time.perf_counter_ns() - began
         torch.cuda.synchronize()
         return took
 
+    def _one(self, i: int) -> tuple:
+        """Makes the call of a set; what follows on the stream waits for the second device, too."""
+        results = self.call(i)
+        if self.second is not None:
+            self.stream.wait_stream(self.second)
+        return results
+
     def prepare(self, graph_ns: int) -> None:
         """Captures a call for each set, and more calls if these take less than graph_ns."""
         self.calls, self.kept = self.sets, [()] * self.sets
         try:
-            self._capture(self.sets)
+            if self.second is None:
+                self._capture(self.sets)
         except Exception as e:  # code that cannot be captured raises many kinds
             if (isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError))
                 and "captur" not in str(e).lower()):
@@ -111,12 +122,13 @@ class Candidate:
             self.graph.replay()
             return
         for i in range(self.calls):
-            self.kept[i % self.sets] = self.call(i % self.sets)
+            self.kept[i % self.sets] = self._one(i % self.sets)
 
     def release(self) -> None:
         """Frees its memory on the GPU at once. The candidate and its call refer to each other, so only a
         garbage collection would free it otherwise."""
         graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
+        self.events_of_second = []
         if graph is not None:
             graph.reset()
 
@@ -136,10 +148,35 @@ class Candidate:
         with torch.cuda.stream(self.stream):
             if before is not None:
                 before()
-            self.events[0].record()
+            self._record(0)
             for i in range(discard + samples):
                 self._replay()
-                self.events[i + 1].record()
+                self._record(i + 1)
             self.stream.synchronize()
-        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e6 / self.calls
-                for i in range(discard, discard + samples)]
+        timed = range(discard, discard + samples)
+        first = [self.events[i].elapsed_time(self.events[i + 1]) for i in timed]
+        if self.second is None:
+            return [ms * 1e6 / self.calls for ms in first]
+        self.second.synchronize()
+        other = [self.events_of_second[i].elapsed_time(self.events_of_second[i + 1]) for i in timed]
+        self.clocks = sum(first), sum(other)
+        return [max(both) * 1e6 / self.calls for both in zip(first, other, strict=True)]
+
+    def _record(self, i: int) -> None:
+        """Records the time on the stream; the second device waits for that, and takes the time by its own
+        clock."""
+        self.events[i].record()
+        if self.second is None:
+            return
+        if len(self.events_of_second) == i:
+            self.events_of_second.append(torch.cuda.Event(enable_timing=True))
+        self.second.wait_event(self.events[i])
+        self.events_of_second[i].record(self.second)
+
+    def note(self) -> str:
+        """Returns how calls on two devices are timed, in a sentence; "" for others."""
+        first, other = self.clocks
+        if self.second is None or not other:
+            return ""
+        return (f"on two GPUs, whose clocks differed by {100 * abs(first / other - 1):.2f} %: a time is what "
+                "the slower of them says")

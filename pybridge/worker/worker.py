@@ -159,12 +159,17 @@ class Worker:
         gone = self._gone(module)
         without = [{"implementation": family, "status": "UNAVAILABLE", "message": why} for family,
                    why in gone.items()]
+        why_alone = self._why_alone(module)
+        if why_alone:
+            without += [{"implementation": i.name, "status": "UNAVAILABLE",
+                         "message": f"{i.name} {why_alone}"} for i in module.IMPLEMENTATIONS if i.devices > 1]
         modules, tiles = [module], self._tiles(op)
         if isinstance(tiles, dict):
             without += tiles["failed"]
         elif tiles is not None:
             modules.append(tiles)
         listed = [entry for m in modules for i in m.IMPLEMENTATIONS if _family(i.name) not in gone
+                  and not (why_alone and i.devices > 1)
                   for entry in self._entries(op, i, _hash(m))]
         return {"implementations": listed, "failed": without} if without else {"implementations": listed}
 
@@ -175,6 +180,14 @@ class Worker:
             if row.module and (why := peers.missing(_family(row.name), row.module, self.on_gpu)):
                 gone[_family(row.name)] = why
         return gone
+
+    def _why_alone(self, module: ModuleType) -> str:
+        """Returns why the rows of an operator that are on two devices are unavailable, as the end of a
+        sentence; "" if they are not, or there is none."""
+        if not any(row.devices > 1 for row in module.IMPLEMENTATIONS):
+            return ""
+        import all_to_all
+        return all_to_all.missing(self.on_gpu, int(os.environ.get("TRIAD_GPUS", 1)))
 
     def _module(self, op: str) -> ModuleType | dict[str, Any]:
         """Returns the operator's module, or the reply with the reason why there is none."""

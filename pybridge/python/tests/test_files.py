@@ -25,6 +25,18 @@ class Files(unittest.TestCase):
         from triad.torch import files
         self.assertEqual(files.catalogue(), [dict(o.spec) for o in triad.ops()])
 
+    def test_rows_on_two_gpus_are_left_out(self):
+        from triad.torch import files
+        left_out = 0
+        for spec in files.catalogue():
+            spread = {i.name for i in files.module(spec["name"]).IMPLEMENTATIONS if i.devices > 1}
+            left_out += len(spread)
+            for device in ("cpu", "cuda"):
+                found = files.rows(spec["name"], device)
+                self.assertTrue(found)
+                self.assertEqual(spread & set(found), set())
+        self.assertGreater(left_out, 0)
+
 
 if __name__ == "__main__":
     unittest.main()

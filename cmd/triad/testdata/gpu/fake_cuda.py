@@ -4,6 +4,7 @@ for the parts of torch.cuda that measure.py uses: streams, events, graphs, sizes
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import zlib
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 BYTES_PER_SECOND = 1e12
 OVERHEAD_NS = 2500
 NOISE = 0.003
+SECOND_IS_SLOWER = 1.01  # the clock of the second GPU
 
 clock_ns = 0.0
 capturing = None  # the graph that takes what is called
@@ -38,14 +40,19 @@ class Event:
     def __init__(self, enable_timing=False):
         self.at = 0.0
 
-    def record(self):
-        self.at = clock_ns
+    def record(self, stream=None):
+        self.at = clock_ns * (SECOND_IS_SLOWER if stream is not None else 1)
 
     def elapsed_time(self, other):
         return (other.at - self.at) / 1e6
 
 
 class Stream:
+    device = "cpu"
+
+    def wait_event(self, event):
+        pass
+
     def wait_stream(self, other):
         pass
 
@@ -109,11 +116,15 @@ def moved(call):
 def install():
     """Puts the stand-ins in their places."""
     import torch
+    import torch.distributed
 
     import measure
     cuda = torch.cuda
     cuda.Stream, cuda.Event, cuda.CUDAGraph, cuda.graph = Stream, Event, Graph, graph
     cuda.stream = lambda stream: contextlib.nullcontext()
+    cuda.device_count = lambda: len(os.environ.get("CUDA_VISIBLE_DEVICES", "0,1").split(","))
+    cuda.default_stream = lambda device: Stream()
+    torch.distributed.is_nccl_available = lambda: True  # tensors lie on the CPU, so that gloo takes its place
     cuda.current_stream, cuda.set_stream = lambda *_: Stream(), lambda stream: None
     cuda.synchronize = cuda.reset_peak_memory_stats = cuda.empty_cache = lambda *_: None
     cuda.memory_allocated = cuda.max_memory_allocated = cuda.memory_reserved = lambda *_: 0
@@ -123,8 +134,8 @@ def install():
                                                             memory_bus_width=16000, major=9, minor=0)
     begin = measure.Candidate.__init__
 
-    def __init__(candidate, sets, call):
-        begin(candidate, sets, timed(call, name_of(call), moved(call)))
+    def __init__(candidate, sets, call, *second):
+        begin(candidate, sets, timed(call, name_of(call), moved(call)), *second)
 
     measure.Candidate.__init__ = __init__
     measure.Candidate.settle = lambda candidate, ns: candidate.time(0, 1)
@@ -160,7 +171,6 @@ def of(kind):
     """The worker of the fake GPU, made from the product's for a CPU."""
     class Fake(kind):
         def _import_torch(self):
-            import os
             device, os.environ["TRIAD_DEVICE"] = os.environ.get("TRIAD_DEVICE"), "cpu"
             versions = super()._import_torch()
             os.environ["TRIAD_DEVICE"] = device or ""

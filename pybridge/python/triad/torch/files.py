@@ -141,6 +141,6 @@ class FileRow:
 @functools.cache
 def rows(op: str, device: str) -> dict[str, FileRow]:
     """The rows of an operator file that run in this process for tensors on a device. Peers are measured, not
-    called."""
-    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if not i.module
+    called, and so are rows on two devices: torch's tensors lie on one."""
+    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if not i.module and i.devices == 1
             and (device == "cuda" or i.name.startswith("torch/"))}
