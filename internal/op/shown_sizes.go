@@ -83,6 +83,14 @@ func (a AttributeSpec) Holds() string {
 	return a.Name
 }
 
+// Choices returns the values of an attribute that has a few: an enum's, a bool's, nothing for numbers.
+func (a AttributeSpec) Choices() []string {
+	if a.Type == "bool" {
+		return []string{"true", "false"}
+	}
+	return a.Values
+}
+
 // Stored returns its name and that of the dim that it holds, if any, as a caller writes them.
 func (a AttributeSpec) Stored(written func(string) string) []string {
 	return slices.Compact([]string{written(a.Name), written(a.Holds())})

@@ -211,11 +211,8 @@ func otherAttributes(b *binding.Binding) []binding.Alternative {
 	var all []binding.Alternative
 	for _, a := range b.Spec.Attributes {
 		value := b.GuessedAttribute(a)
-		values := a.Values
-		switch a.Type {
-		case "bool":
-			values = []string{"true", "false"}
-		case "float":
+		values := a.Choices()
+		if a.Type == "float" {
 			values = smallLiterals(b)
 		}
 		for _, v := range values {

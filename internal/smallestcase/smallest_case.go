@@ -83,7 +83,11 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 		found, d := search.Find(), record.Diagnosis{}
 		found.Facts.OnlyAt = judged.onlyAt(suspect.Record)
 		p.watch(calls, &found, &d)
-		repeat := record.Repeat(found.Record, added.WordsOfFile(found.Record.Impl, judged.Added))
+		words := added.WordsOfFile(found.Record.Impl, judged.Added)
+		if guessed := file.GuessedMap(found.Record.Case.Pass); guessed != "" {
+			words = append(words, guessed)
+		}
+		repeat := record.Repeat(found.Record, words)
 		d = diagnosisOf(found, d, repeat)
 		addCauses(&d, found, file)
 		all = append(all, shrink.Diagnosed{Finding: found, Run: suspect.Record.ID, Diagnosis: d})

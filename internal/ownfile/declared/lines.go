@@ -298,13 +298,9 @@ func (r *lineReader) takeParameter(w declaration.Word) error {
 
 // attributeValues returns the values that an attribute may have; for a number the given one.
 func attributeValues(a op.AttributeSpec, value string) []string {
-	_, err := strconv.ParseFloat(value, 64)
-	switch {
-	case a.Type == "bool":
-		return []string{"true", "false"}
-	case a.Type == "enum":
-		return a.Values
-	case err == nil:
+	if choices := a.Choices(); choices != nil {
+		return choices
+	} else if _, err := strconv.ParseFloat(value, 64); err == nil {
 		return []string{value}
 	}
 	return []string{"a number", "a parameter"}

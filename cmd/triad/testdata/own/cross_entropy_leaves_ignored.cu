@@ -6,7 +6,7 @@ __global__ void row_loss(const float *logits, const int *target, float *loss, in
     const float *row = logits + (size_t)r * classes;
     int t = target[r];
     float weight = t == ignore_index ? 0.f : 1.f;
-    float own = row[t == ignore_index ? 0 : t];
+    float own = t == ignore_index ? 0.f : row[t];
     float m = row[0], s = 0.f;
     for (int j = 1; j < classes; ++j) m = fmaxf(m, row[j]);
     for (int j = 0; j < classes; ++j) s += expf(row[j] - m);
