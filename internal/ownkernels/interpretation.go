@@ -377,19 +377,6 @@ func (f *File) Assumed() map[string][]string {
 	return assumed
 }
 
-// GuessedMap returns the flag, one word, that fixes what parameters stand for whose names say too little: a
-// single case may not bear out the reading that others did. It is "" if there are none, or the user gives a
-// mapping.
-func (f *File) GuessedMap(pass op.Pass) string {
-	for _, b := range f.Bindings {
-		guessed, _ := params.GuessedParameters(b)
-		if b.Pass == pass && len(b.Options.Map) == 0 && len(guessed) > 0 {
-			return "--map=" + strings.NewReplacer(" is ", "=", " ", "").Replace(strings.Join(guessed, ","))
-		}
-	}
-	return ""
-}
-
 // Doubt records for a pass why a wrong answer is no verdict: what was assumed when the file was read.
 func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
 	if why.Why == "" {

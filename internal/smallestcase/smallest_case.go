@@ -17,6 +17,7 @@ import (
 	"triad/internal/firstlook"
 	"triad/internal/op"
 	"triad/internal/ownfile/added"
+	"triad/internal/ownfile/params"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/participants"
@@ -84,9 +85,7 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 		found.Facts.OnlyAt = judged.onlyAt(suspect.Record)
 		p.watch(calls, &found, &d)
 		words := added.WordsOfFile(found.Record.Impl, judged.Added)
-		if guessed := file.GuessedMap(found.Record.Case.Pass); guessed != "" {
-			words = append(words, guessed)
-		}
+		words = append(words, guessedMap(file, found.Record.Case.Pass)...)
 		repeat := record.Repeat(found.Record, words)
 		d = diagnosisOf(found, d, repeat)
 		addCauses(&d, found, file)
@@ -96,6 +95,20 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 		}
 	}
 	return all, nil
+}
+
+// guessedMap returns the flag, one word, that fixes what parameters stand for whose names say too little: a
+// single case may not bear out the reading that others did. There is none if the user gives a mapping.
+func guessedMap(file *ownkernels.File, pass op.Pass) []string {
+	for _, b := range file.Bindings {
+		guessed, _ := params.GuessedParameters(b)
+		if b.Pass == pass && len(b.Options.Map) == 0 && len(guessed) > 0 {
+			return []string{
+				"--map=" + strings.NewReplacer(" is ", "=", " ", "").Replace(strings.Join(guessed, ",")),
+			}
+		}
+	}
+	return nil
 }
 
 func (j Judged) twin(r record.Record) *ownkernels.Backend {

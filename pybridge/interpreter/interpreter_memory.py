@@ -248,7 +248,7 @@ def _create_descriptor_store(self, descriptor, value, indices):
                                            descriptor.padding)
     pointers, mask = reached.materialize_pointers(indices)
     store(pointers, value.data, mask,
-           f"a descriptor's store, which ends at a multiple of {COPY_ENGINE_BYTES} bytes on Hopper, writes")
+          f"a descriptor's store, which ends at a multiple of {COPY_ENGINE_BYTES} bytes on Hopper, writes")
 
 
 def store(pointers: Any, value: np.ndarray, mask: np.ndarray | None, what: str = "tl.store writes") -> None:

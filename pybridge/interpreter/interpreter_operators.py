@@ -31,9 +31,10 @@ def _handle(data: np.ndarray, dtype: tl.dtype) -> Any:
     return handle
 
 
-def _value(handle: Any, dtype: tl.dtype, lhs: tl.tensor, rhs: tl.tensor) -> tl.tensor:
-    """A value of a dtype that is computed from two: as large as the one that is a block, or the larger."""
-    if lhs.shape is rhs.shape or type(rhs.type) is not tl.block_type:
+def _value(handle: Any, dtype: tl.dtype, lhs: tl.tensor, rhs: Any) -> tl.tensor:
+    """A value of a dtype that is computed from two, or from one and a number: as large as the one that is a
+    block, or the larger."""
+    if type(rhs) is not tl.tensor or lhs.shape is rhs.shape or type(rhs.type) is not tl.block_type:
         like = lhs
     elif type(lhs.type) is not tl.block_type:
         like = rhs
@@ -85,7 +86,7 @@ def _arithmetic(long_way: Callable, function: np.ufunc, of_floats: str) -> Calla
         elif not interpreter.interpreter_builder.options.debug:  # which looks for overflows
             handle = _computed(function, self, other, _INTEGERS)
             if handle is not None:
-                return _value(handle, handle.dtype, self, other if type(other) is tl.tensor else self)
+                return _value(handle, handle.dtype, self, other)
         return long_way(self, other)
     return operation
 
@@ -111,7 +112,7 @@ def _comparison(long_way: Callable, function: np.ufunc, dtypes: frozenset[str] =
         handle = _computed(function, self, other, dtypes)
         if handle is None:
             return long_way(self, other)
-        return _value(handle, tl.int1, self, other if type(other) is tl.tensor else self)
+        return _value(handle, tl.int1, self, other)
     return operation
 
 
